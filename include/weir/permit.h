@@ -1,0 +1,60 @@
+// The right to run, and the place of a request that waits for it.
+
+#ifndef WEIR_PERMIT_H_
+#define WEIR_PERMIT_H_
+
+#include <cstdint>
+#include <utility>
+
+#include "weir/decision.h"
+#include "weir/request.h"
+#include "weir/time.h"
+
+namespace weir {
+
+class Guard;
+
+// Given by Guard::Admit() or Waiter::TakePermit(); ended by Guard::Finish().
+// A permit that is destroyed unfinished ends as Outcome::kIgnored at the last
+// instant that its guard was told; ending one twice does nothing.  Must not
+// outlive its guard.  Belongs to the guard's thread.
+class Permit {
+ public:
+  Permit() = default;
+  Permit(Permit&& other) noexcept : data_(std::exchange(other.data_, {})) {}
+  Permit& operator=(Permit&& other) noexcept {
+    if (this != &other) {
+      Abandon();
+      data_ = std::exchange(other.data_, {});
+    }
+    return *this;
+  }
+  ~Permit() { Abandon(); }
+
+  // False for a default, moved-from or finished permit.
+  explicit operator bool() const { return data_.guard != nullptr; }
+
+  Instant admitted_at() const { return data_.admitted_at; }
+
+ private:
+  friend class Guard;
+  struct Data {
+    Guard* guard = nullptr;
+    Instant arrived{};
+    Instant admitted_at{};
+    Instant deadline = kNever;
+    uint64_t client = 0;
+    int32_t inflight_before = 0;  // Inflight when it was admitted, itself not.
+    uint16_t resource = 0;
+    Criticality criticality = Criticality::kImportant;
+    bool counted = false;  // Holds a place under the limit.
+  };
+  explicit Permit(const Data& data) : data_(data) {}
+  inline void Abandon();
+
+  Data data_;
+};
+
+}  // namespace weir
+
+#endif  // WEIR_PERMIT_H_
