@@ -1,0 +1,42 @@
+#include "weir/scenario/scenario.h"
+
+namespace weir::scenario {
+namespace {
+
+void Scale(Duration& d, double factor) {
+  d = Duration(static_cast<int64_t>(static_cast<double>(d.count()) * factor));
+}
+
+}  // namespace
+
+Duration Scenario::length() const { return PhaseStart(phases.size()); }
+
+Duration Scenario::PhaseStart(size_t i) const {
+  Duration start{};
+  for (size_t k = 0; k < i; ++k) start += phases[k].duration;
+  return start;
+}
+
+void Scenario::Stretch(double factor) {
+  for (Phase& phase : phases) {
+    Scale(phase.duration, factor);
+    Scale(phase.every, factor);
+    Scale(phase.peak_for, factor);
+  }
+  for (Tier& tier : tiers) {
+    for (Change& change : tier.changes) {
+      Scale(change.at, factor);
+      Scale(change.over, factor);
+    }
+    for (Pause& pause : tier.pauses) {
+      Scale(pause.first, factor);
+      Scale(pause.every, factor);
+    }
+  }
+  for (Hog& hog : clients.hogs) {
+    Scale(hog.from, factor);
+    if (hog.until) Scale(*hog.until, factor);
+  }
+}
+
+}  // namespace weir::scenario
