@@ -38,7 +38,14 @@ inline constexpr size_t kFirstShedReason = static_cast<size_t>(Reason::kPaused);
 constexpr size_t Index(Reason reason) { return static_cast<size_t>(reason); }
 
 // The steps of a decision, in their order.
-enum class Stage : uint8_t { kExempt, kSwitch, kDeadline, kLevel, kLimit, kCount };
+enum class Stage : uint8_t {
+  kExempt,
+  kSwitch,
+  kDeadline,
+  kLevel,
+  kLimit,
+  kCount
+};
 inline constexpr size_t kStages = static_cast<size_t>(Stage::kCount);
 
 constexpr size_t Index(Stage stage) { return static_cast<size_t>(stage); }

@@ -35,7 +35,8 @@ constexpr double ToSeconds(Duration d) {
 
 // Rounds to the nearest nanosecond.  `seconds` must lie within +-292 years.
 constexpr Duration FromSeconds(double seconds) {
-  return Duration(static_cast<int64_t>(seconds * 1e9 + (seconds < 0 ? -.5 : .5)));
+  return Duration(
+      static_cast<int64_t>(seconds * 1e9 + (seconds < 0 ? -.5 : .5)));
 }
 
 }  // namespace weir

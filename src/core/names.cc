@@ -42,8 +42,9 @@ std::string_view Name(Outcome outcome) { return kOutcomeNames[Index(outcome)]; }
 std::optional<Criticality> ParseCriticality(std::string_view name) {
   std::string folded(name);
   for (char& c : folded) {
-    c = c == '-' ? '_'
-                 : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    c = c == '-'
+            ? '_'
+            : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   }
   for (size_t i = 0; i < kCriticalities; ++i) {
     if (folded == kCriticalityNames[i] || folded == kSreNames[i]) {

@@ -63,15 +63,15 @@ std::optional<Error> Policy::Check() const {
   for (size_t i = 0; i < resources.size(); ++i) {
     const Resource& resource = resources[i];
     if (!IsName(resource.name, IsResourceChar)) {
-      return Error{"a resource's name must be 1 to 47 characters of A-Z, a-z, "
-                   "0-9, '.', '_', '/' and '-'"};
+      return Error{
+          "a resource's name must be 1 to 47 characters of A-Z, a-z, "
+          "0-9, '.', '_', '/' and '-'"};
     }
     if (FindResource(resource.name) != i) {
       return Error{"resource `" + resource.name + "` is declared twice"};
     }
-    if (resource.deadline &&
-        (!IsBudget(*resource.deadline) ||
-         *resource.deadline > deadline_ceiling)) {
+    if (resource.deadline && (!IsBudget(*resource.deadline) ||
+                              *resource.deadline > deadline_ceiling)) {
       return Error{"the deadline of resource `" + resource.name +
                    "` must lie between 1ms and `deadline.ceiling`"};
     }

@@ -1,0 +1,194 @@
+// Guard decides for each request of one service: run it, let it wait, shed it.
+//
+//   Region (shared)          limit, law, counts; see region.h
+//     ^            ^
+//   Guard        Guard       one for each worker: a process, or a thread;
+//   queue        queue       requests wait in the worker that received them
+//
+// Stages, in order, cheap and certain first: exempt, switch, deadline, level,
+// limit (docs/architecture.md).  A request is shed by the first stage that
+// refuses it; nothing is taken before the last stage admits, so a refusal has
+// nothing to give back.
+//
+//   Waiter waiter;                                // In the request's context.
+//   Admission a = guard.Admit(request, waiter, now);
+//   switch (a.decision.verdict) {
+//     case Verdict::kAdmit: Run(std::move(a.permit)); break;
+//     case Verdict::kQueue: break;                // Its decision comes below.
+//     case Verdict::kShed:  Refuse(a.decision); break;
+//   }
+//   while (Waiter* w = guard.NextDecided()) { ... w->decision() ... }
+//   SetTimer(guard.NextWake());                   // Then call guard.Tick(now).
+//   ...
+//   guard.Finish(std::move(permit), Outcome::kOk, now);
+//
+// After each call that takes `now`, drain NextDecided() and set the timer
+// anew.  No callbacks: the caller chooses when to resume its requests.
+//
+// Threads: a guard and its permits and waiters belong to one thread (or to
+// whoever holds the caller's lock); any number of guards, in any number of
+// processes, share a Region.  Cost: Admit() and Finish() are O(1), a few tens
+// of nanoseconds, when there is room; O(log queue) when requests wait.
+// Nothing allocates, blocks, reads a clock or does I/O after Make().
+//
+// Time: if `now` steps back, the latest `now` seen is used instead.
+
+#ifndef WEIR_GUARD_H_
+#define WEIR_GUARD_H_
+
+#include <array>
+#include <cstdint>
+#include <memory>
+
+#include "weir/decision.h"
+#include "weir/permit.h"
+#include "weir/policy.h"
+#include "weir/queue/waiting_queue.h"
+#include "weir/region.h"
+#include "weir/request.h"
+#include "weir/result.h"
+#include "weir/waiter.h"
+
+namespace weir {
+
+struct Admission {
+  Decision decision;
+  Permit permit;  // Not empty exactly when decision.verdict is kAdmit.
+};
+
+class Guard {
+ public:
+  // A guard that works as shard `shard` of `region`, which must be claimed for
+  // it (Region::ClaimShard) and not be used by another guard.  Fails when the
+  // policy breaks a rule, is another service's than the region's, or brings
+  // more resources than the region has room for.  `region` must outlive it.
+  static Result<std::unique_ptr<Guard>> Make(
+      std::shared_ptr<const Policy> policy, Region& region, int shard,
+      Instant now);
+
+  // Requests that still wait leave as cancelled; permits must be gone.
+  ~Guard();
+  Guard(const Guard&) = delete;
+  Guard& operator=(const Guard&) = delete;
+
+  // Decides at once; where a request would have to wait it is shed (kLimit).
+  [[nodiscard]] Admission Admit(const Request& request, Instant now);
+
+  // Decides, or links `waiter` (which must be idle or decided) into the queue
+  // and answers kQueue.
+  [[nodiscard]] Admission Admit(const Request& request, Waiter& waiter,
+                                Instant now);
+
+  // Ends an admitted request.  An empty permit is fine and does nothing.
+  void Finish(Permit permit, Outcome outcome, Instant now);
+
+  // The caller of a waiting request went away.  Does nothing unless it waits
+  // or its decision has not been taken yet (then a permit is given back).
+  void Cancel(Waiter& waiter, Instant now);
+
+  // Housekeeping: expires waiting requests, follows other workers' changes.
+  void Tick(Instant now);
+
+  // When Tick() must be called at the latest; kNever when nothing waits.
+  Instant NextWake() const;
+
+  // A waiting request whose decision has fallen since, oldest first; null when
+  // there is none.  Each is returned once.
+  Waiter* NextDecided();
+
+  // Follows a new policy of the same service; earned state, permits and
+  // waiting requests stay.  An error leaves everything as it was.  Indices in
+  // Request::resource refer to the new policy from now on.
+  std::optional<Error> Apply(std::shared_ptr<const Policy> policy, Instant now);
+
+  // Sheds all that waits here with kShutdown (drain NextDecided() after it).
+  void Stop(Instant now);
+
+  const Policy& policy() const { return *policy_; }
+  const Region& region() const { return region_; }
+  int64_t waiting() const { return queue_.size(); }  // In this worker.
+  int64_t inflight() const { return inflight_; }     // Of this worker.
+  int64_t limit() const;                             // Of the service.
+
+ private:
+  friend class Permit;
+  friend class Waiter;
+  struct Totals;
+
+  Guard(std::shared_ptr<const Policy> policy, Region& region, int shard,
+        Instant now);
+  Result<std::array<uint16_t, kMaxResources>> MapResources(
+      const Policy& policy) const;
+
+  Admission Decide(const Request& request, Waiter* waiter, Instant now);
+  Admission Wait(const Request& request, Waiter* waiter, Instant now,
+                 const Totals& totals);
+  bool MakeRoom(const Request& request, uint8_t usage, Instant now,
+                Totals totals, int64_t bound);
+  Admission Run(const Request& request, Reason reason, bool counted,
+                int64_t inflight_before, Instant now);
+  Admission Refuse(const Request& request, Reason reason, Instant now);
+  bool Passes(const Request& request, Stage stage);
+
+  void Pump(Instant now);
+  bool MayGoFirst(const Totals& totals, Instant now);
+  bool Acquire(int64_t slots, Instant now);
+  void Release();
+  void ReturnCredits();
+  void PurgeExcess(Instant now);
+  void ExpireWaiting(Instant now);
+  void Decided(Waiter& waiter, Decision decision);
+  void ShedWaiting(Waiter& waiter, Reason reason, Instant now);
+  void Unlink(Waiter& waiter);
+
+  void CountArrival(const Request& request, Instant now);
+  void Sample(const Permit::Data& permit, Instant now);
+  void NoteQueueFormed(Instant now);
+  void MarkUnbound();
+  void StepLaw(Instant now, bool queue_formed, bool queue_empty);
+  void Abandon(Permit::Data& permit);
+  Totals SumShards() const;
+  int64_t InflightElsewhere(Instant now);
+  bool Overloaded(int64_t queued, Instant now);
+  int64_t WaitingBound(bool overloaded) const;
+  Duration RetryAfter(Reason reason, int64_t queued) const;
+  void PublishQueue();
+  Instant Advance(Instant now);
+
+  std::shared_ptr<const Policy> policy_;
+  Region& region_;
+  Region::Shard& shard_;
+  const int shard_index_;
+  std::array<uint16_t, kMaxResources> rows_{};  // Policy index -> region row.
+  WaitingQueue queue_;
+
+  Instant now_;
+  int64_t inflight_ = 0;       // Counted permits out.
+  int64_t free_ = 0;           // Places held under the limit, but not in use.
+  double latency_ = 0;         // Seconds; smoothed latency in service.
+  double usual_inflight_ = 0;  // Smoothed inflight at admission.
+  int64_t elsewhere_ = 0;      // Inflight of the other shards, at
+  Instant elsewhere_at_;       // this instant.
+  Instant yielding_since_ = kNever;
+  Instant last_step_;
+
+  // Not yet added to the region.
+  int64_t arrivals_ = 0;
+  int64_t budgets_ = 0;
+  int64_t budget_us_ = 0;
+  int64_t calm_ = 0;
+  int64_t calm_ns_ = 0;
+  int64_t calm_deviation_ppm_ = 0;
+};
+
+inline void Permit::Abandon() {
+  if (data_.guard != nullptr) data_.guard->Abandon(data_);
+}
+
+inline Waiter::~Waiter() {
+  if (state_ != State::kIdle && guard_ != nullptr) guard_->Unlink(*this);
+}
+
+}  // namespace weir
+
+#endif  // WEIR_GUARD_H_

@@ -1,0 +1,76 @@
+// The requests of one worker that wait for room, in the order of the law.
+//
+//   next to run    oldest of the most critical class present; while demand
+//                  exceeds capacity, in the least critical class present the
+//                  client that has used least goes first
+//   next to leave  in the least critical class present, the oldest of the
+//                  clients that have used most
+//   next to expire the one with the earliest deadline
+//
+// Intrusive: waiters bring their own links, so nothing allocates.  Push,
+// remove and the first two questions are O(1); the deadline heap (a pairing
+// heap) is O(log n) amortised.
+//
+// Source: class order and push-out: docs/algorithms/law.md.  Pairing heap:
+// [PAIRING].
+
+#ifndef WEIR_QUEUE_WAITING_QUEUE_H_
+#define WEIR_QUEUE_WAITING_QUEUE_H_
+
+#include <array>
+#include <cstdint>
+
+#include "weir/request.h"
+#include "weir/shed/fair_usage.h"
+#include "weir/time.h"
+#include "weir/waiter.h"
+
+namespace weir {
+
+// Not thread-safe.
+class WaitingQueue {
+ public:
+  bool empty() const { return size_ == 0; }
+  int64_t size() const { return size_; }
+  int64_t size(Criticality c) const { return classes_[Index(c)].size; }
+
+  // The most, and the least, critical class present.  Undefined when empty.
+  Criticality MostCritical() const;
+  Criticality LeastCritical() const;
+
+  void Push(Waiter& waiter);
+  void Remove(Waiter& waiter);
+
+  // Null when empty.
+  Waiter* NextToRun(bool overloaded) const;
+  Waiter* NextToLeave() const;
+  // Null when no waiter has a deadline.
+  Waiter* NextToExpire() const { return heap_; }
+
+ private:
+  static constexpr size_t kUsageLevels = FairUsage::kMaxLevel + 1;
+  struct List {
+    Waiter* first = nullptr;
+    Waiter* last = nullptr;
+  };
+  struct Class {
+    List all;
+    std::array<List, kUsageLevels> by_usage;
+    uint32_t used_levels = 0;  // Bit i: by_usage[i] is not empty.
+    int64_t size = 0;
+  };
+
+  static void Append(List& list, Waiter& waiter, Waiter::Link Waiter::*link);
+  static void Take(List& list, Waiter& waiter, Waiter::Link Waiter::*link);
+  static Waiter* Meld(Waiter* a, Waiter* b);
+  static Waiter* MeldChildren(Waiter* first);
+  void HeapRemove(Waiter& waiter);
+
+  std::array<Class, kCriticalities> classes_;
+  Waiter* heap_ = nullptr;
+  int64_t size_ = 0;
+};
+
+}  // namespace weir
+
+#endif  // WEIR_QUEUE_WAITING_QUEUE_H_

@@ -1,0 +1,214 @@
+// The Region: all state that workers of a service share, in one block.
+//
+//   header      what this is, for whom, of which layout
+//   published   what the law says now: read by every decision, rarely written
+//   law         the law itself, two copies, and the turn to step it
+//   resources   name and switch of each
+//   usage       how much each client used lately
+//   shards      one for each worker: places held, requests waiting, samples of
+//               the open round, counters, histograms; written by its owner only
+//
+// No pointers, no locks: it may lie anywhere, on the heap or in shared memory,
+// at different addresses in different processes.  Nobody ever waits for
+// anybody: `turn` is only tried, and a worker that loses goes on.  A worker may
+// die between any two instructions; Reclaim() then takes back what it held.
+// Readers need only const access and cannot slow a writer.
+//
+// Inflight is never kept as one number: it is the sum over shards, so a dead
+// worker's part leaves by zeroing its shard, and there is nothing to drift.
+
+#ifndef WEIR_REGION_H_
+#define WEIR_REGION_H_
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "weir/decision.h"
+#include "weir/limit/limit_law.h"
+#include "weir/policy.h"
+#include "weir/request.h"
+#include "weir/result.h"
+#include "weir/shed/fair_usage.h"
+#include "weir/signal/histogram.h"
+#include "weir/time.h"
+
+namespace weir {
+
+enum class ClassCounter : size_t {
+#define WEIR_CLASS_COUNTER(name, unit, help) name,
+#include "weir/counters.def"
+  kCount,
+};
+enum class Counter : size_t {
+#define WEIR_COUNTER(name, unit, help) name,
+#include "weir/counters.def"
+  kCount,
+};
+inline constexpr size_t kClassCounters =
+    static_cast<size_t>(ClassCounter::kCount);
+inline constexpr size_t kCounters = static_cast<size_t>(Counter::kCount);
+
+// Who owns a shard.  A pid alone can be used again; with the process's start
+// time it names one process.  pid 0: nobody.
+struct ProcessId {
+  int32_t pid = 0;
+  uint32_t start = 0;  // Low bits of the start time; the host's unit.
+  friend bool operator==(const ProcessId&, const ProcessId&) = default;
+};
+
+struct Region {
+  static constexpr size_t kShards = 64;
+  static constexpr size_t kLine = 64;  // Bytes of a cache line.
+  static constexpr uint64_t kMagic = 0x31'6e'6f'69'67'65'72'77;  // "wregion1"
+  static constexpr uint32_t kVersion = 1;
+
+  template <typename T>
+  using Shared = std::atomic<T>;
+  static_assert(Shared<uint64_t>::is_always_lock_free);
+  static_assert(Shared<double>::is_always_lock_free);
+
+  struct Header {
+    Shared<uint64_t> magic;  // Written last; without it there is no region.
+    uint32_t version;
+    uint32_t size;
+    uint64_t layout;  // Hash of every offset and of the counters' names.
+    std::array<char, kMaxNameBytes + 1> service;
+    Shared<uint64_t> policy_version;  // Grows with each policy that is applied.
+    Shared<int32_t> shards_used;      // All owned shards lie below.
+  };
+
+  // Each word stands for itself: a reader may meet a mix of two steps.
+  struct alignas(kLine) Published {
+    Shared<uint64_t> round;
+    Shared<int64_t> round_from_ns;
+    Shared<int64_t> round_end_ns;
+    Shared<int64_t> round_size;
+    Shared<int64_t> slots;
+    Shared<int64_t> queue_target;
+    Shared<int64_t> waiting_bound;
+    Shared<uint8_t> mode;
+    alignas(kLine) Shared<double> capacity;
+    Shared<double> demand;
+    Shared<double> base_latency;  // s
+    Shared<double> budget;        // s
+    Shared<double> variation;
+  };
+
+  // Written by any worker, when they change.
+  struct alignas(kLine) Flags {
+    // Places are scarce: nobody keeps spare ones, and arrivals look at all
+    // shards.
+    Shared<uint8_t> tight;
+    Shared<uint8_t> overloaded;
+    Shared<uint64_t> unbound_round;  // The round that was seen to be unbound.
+    Shared<int64_t> level;
+  };
+
+  // Taken out by whoever steps the law.
+  struct alignas(kLine) Pending {
+    Shared<int64_t> arrivals;
+    Shared<int64_t> budgets;
+    Shared<int64_t> budget_us;
+    Shared<int64_t> calm;
+    Shared<int64_t> calm_ns;
+    Shared<int64_t> calm_deviation_ppm;
+  };
+
+  struct alignas(kLine) Law {
+    Shared<int32_t> turn;     // 1 + the shard that steps; 0: nobody.
+    Shared<uint32_t> active;  // The copy that is whole.
+    LimitLaw copies[2];       // Only touched by the holder of `turn`.
+  };
+
+  struct Resource {
+    Shared<uint64_t> hash;  // Of the name; 0: the row is free.
+    Shared<uint8_t> paused;
+    std::array<Shared<char>, kMaxNameBytes + 1> name;
+  };
+
+  struct alignas(kLine) Shard {
+    // Line 1: read by other workers when places are scarce.
+    Shared<int64_t> held;  // Places taken under the limit.
+    Shared<int64_t> inflight;
+    std::array<Shared<int32_t>, kCriticalities> waiting;
+    Shared<uint64_t> owner;  // ProcessId
+    // Line 2: the open round.
+    alignas(kLine) Shared<uint64_t> round;
+    Shared<int64_t> completions;
+    Shared<double> latency_sum;
+    Shared<double> latency_sq_sum;
+    // Counters.
+    alignas(kLine) std::array<std::array<Shared<uint64_t>, kCriticalities>,
+                              kClassCounters> by_class;
+    std::array<Shared<uint64_t>, kCounters> counters;
+    std::array<std::array<Shared<uint64_t>, 2>, kMaxResources> resources;
+    Histogram latency;      // Of admitted requests: finished - arrived.
+    Histogram queue_delay;  // admitted - arrived.
+  };
+  // Index of Shard::resources.
+  static constexpr size_t kOffered = 0;
+  static constexpr size_t kShed = 1;
+
+  // Makes a region in `memory`: zeroed, aligned to kLine, sizeof(Region) bytes,
+  // seen by nobody else yet.
+  static Region* Create(void* memory, std::string_view service,
+                        const Policy& policy, Instant now);
+
+  // Null when `memory` (of `size` bytes, aligned) holds a region of this
+  // layout; else what is wrong with it.  Trusts nothing that it reads.
+  static std::optional<Error> CheckLayout(const void* memory, size_t size);
+  static uint64_t LayoutHash();
+
+  // A free shard for `owner`, or nothing when all are taken.  What a former
+  // owner counted stays; what it held must have been reclaimed.
+  std::optional<int> ClaimShard(ProcessId owner);
+  // Gives a shard back.  What it held is taken back as if its owner had died.
+  void ReleaseShard(int shard);
+  ProcessId Owner(int shard) const;
+  // Takes back what the dead owner of a shard held and frees the shard, if
+  // that is still `owner`.  Returns the inflight taken back; any process.
+  int64_t Reclaim(int shard, ProcessId owner);
+
+  // The row of a resource, made when it is new; nothing when all are taken.
+  std::optional<uint16_t> ResourceRow(std::string_view name);
+
+  // Publishes what the law says.  For the holder of the turn, and for Create.
+  void Publish(const LimitLaw& law);
+
+  std::string_view service() const { return header.service.data(); }
+
+  Header header;
+  Published published;
+  Flags flags;
+  Pending pending;
+  Law law;
+  std::array<Resource, kMaxResources> resources;
+  FairUsage usage;
+  std::array<Shard, kShards> shards;
+};
+
+// A region on the heap, for one process.
+class HeapRegion {
+ public:
+  HeapRegion(const Policy& policy, Instant now);
+  Region& operator*() { return *region_; }
+  Region* operator->() { return region_; }
+  Region* get() { return region_; }
+
+ private:
+  struct Free {
+    void operator()(void* memory) const;
+  };
+  std::unique_ptr<void, Free> memory_;
+  Region* region_;
+};
+
+}  // namespace weir
+
+#endif  // WEIR_REGION_H_
