@@ -1,0 +1,119 @@
+// EventQueue is the clock of a simulated world: what happens next, and when.
+//
+// A binary heap would do; this one has four children to a node, so that a
+// node's children share one cache line: an entry is 16 bytes, an instant and
+// its order among equals.  Who is called, and with what, stands in a pool that
+// only grows while more events are pending than ever before, so that a run
+// allocates nothing per event and its memory does not grow with its length.
+//
+// Events of one instant run in the order in which they were scheduled, which
+// makes a run a function of its inputs alone.
+
+#ifndef WEIR_SIM_EVENT_QUEUE_H_
+#define WEIR_SIM_EVENT_QUEUE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "weir/time.h"
+
+namespace weir::sim {
+
+// What an event calls.  Must outlive its pending events.
+class Handler {
+ public:
+  // `arg` is what At() was given.  May schedule and cancel.
+  virtual void OnEvent(Instant now, uint64_t arg) = 0;
+
+ protected:
+  ~Handler() = default;
+};
+
+// Names a pending event.  Default: none.
+class Timer {
+ public:
+  Timer() = default;
+
+ private:
+  friend class EventQueue;
+  Timer(uint32_t slot, uint32_t generation)
+      : slot_(slot), generation_(generation) {}
+
+  uint32_t slot_ = 0;
+  uint32_t generation_ = 0;  // 0 is never current.
+};
+
+class EventQueue {
+ public:
+  // At most this many events may be pending at once.
+  static constexpr size_t kCapacity = size_t{1} << 24;
+
+  // The instant of the event that runs or ran last; at first the epoch.
+  Instant now() const { return now_; }
+
+  // Calls `handler` at `when`, or as the next event if that has passed.
+  // O(log pending).
+  Timer At(Instant when, Handler& handler, uint64_t arg = 0);
+  Timer After(Duration delay, Handler& handler, uint64_t arg = 0) {
+    return At(now_ + delay, handler, arg);
+  }
+
+  // Forgets an event and empties the handle.  One that ran, was cancelled or
+  // never was is left alone.  O(1) amortized: the entry stays in the heap as a
+  // dead one, and the heap is swept when most of it is dead.
+  void Cancel(Timer& timer);
+
+  // Whether the event is still to come.
+  bool Pending(const Timer& timer) const {
+    return timer.generation_ != 0 &&
+           pool_[timer.slot_].generation == timer.generation_;
+  }
+
+  // Runs all events before `end`, then sets the clock to `end`.
+  void RunUntil(Instant end);
+
+  // Events that were run, without the cancelled ones.
+  uint64_t executed() const { return executed_; }
+  size_t pending() const { return heap_.size() - dead_; }
+
+ private:
+  struct Entry {
+    int64_t when = 0;
+    uint64_t order = 0;  // Sequence number << kSlotBits | slot.
+
+    bool Before(const Entry& other) const {
+      return when != other.when ? when < other.when : order < other.order;
+    }
+  };
+  struct Event {
+    Handler* handler = nullptr;  // Null: cancelled, or free.
+    uint64_t arg = 0;
+    uint32_t generation = 1;
+    uint32_t next_free = 0;
+  };
+  static constexpr unsigned kSlotBits = 24;
+  static constexpr size_t kArity = 4;
+
+  static uint32_t SlotOf(const Entry& entry) {
+    return static_cast<uint32_t>(entry.order & (kCapacity - 1));
+  }
+  void Release(uint32_t slot);
+  void PopRoot();
+  void SiftUp(size_t hole, Entry entry);
+  void SiftDown(size_t hole, Entry entry);
+  void Sweep();
+
+  Instant now_{};
+  std::vector<Entry> heap_;
+  std::vector<Event> pool_;
+  uint32_t free_ = kNoSlot;
+  uint64_t sequence_ = 0;
+  uint64_t executed_ = 0;
+  size_t dead_ = 0;
+  static constexpr uint32_t kNoSlot = ~uint32_t{0};
+};
+
+}  // namespace weir::sim
+
+#endif  // WEIR_SIM_EVENT_QUEUE_H_
