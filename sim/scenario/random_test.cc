@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+
 namespace weir::scenario {
 namespace {
 
@@ -43,6 +46,34 @@ TEST(RandomTest, MeansAreWhatTheyShouldBe) {
   EXPECT_NEAR(normal / kDraws, 0, error);
   EXPECT_NEAR(squares / kDraws, 1, 1.42 * error);
   EXPECT_NEAR(below / kDraws, 4.5, 2.9 * error);
+}
+
+TEST(RandomTest, LogAgreesWithTheLibraryWithinTwoUlp) {
+  Random random(3);
+  for (int i = 0; i < 200'000; ++i) {
+    const double x = std::ldexp(1 + random.Uniform(),
+                                static_cast<int>(random.Below(80)) - 54);
+    const double expected = std::log(x);
+    ASSERT_NEAR(Log(x), expected, 4.5e-16 * std::max(std::abs(expected), .25))
+        << "x = " << x;
+  }
+}
+
+TEST(RandomTest, ExpAgreesWithTheLibrary) {
+  Random random(4);
+  for (int i = 0; i < 200'000; ++i) {
+    const double x = 60 * random.Uniform() - 30;
+    const double expected = std::exp(x);
+    ASSERT_NEAR(Exp(x), expected, 2e-15 * expected) << "x = " << x;
+  }
+}
+
+// A change here changes every result ever reported.
+TEST(RandomTest, StreamsArePinned) {
+  Random random(1, kArrivals);
+  EXPECT_EQ(random.Next(), 12766515004638871104u);
+  EXPECT_EQ(random.Exponential(), 0.69926051892454633);
+  EXPECT_EQ(random.Normal(), -1.9727295530872704);
 }
 
 TEST(RandomTest, BelowReachesBothEndsAndNothingElse) {

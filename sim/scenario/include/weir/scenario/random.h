@@ -5,9 +5,8 @@
 // arrivals, the clients, the service times of one stage) draws from a stream of
 // its own: what one of them draws never changes what another one gets.
 //
-// The only function used that is not plain arithmetic is std::log (and exp, cos
-// for lognormal), on doubles; results are rounded to whole nanoseconds before
-// anything is compared, and glibc's are the same from every compiler.
+// std::log and std::exp are not used: libraries differ in their last bit, and
+// glibc's own do from one CPU to another.  sqrt is exact by IEEE 754.
 //
 // Source: [BLACKMAN2021] xoshiro256++ and [STEELE2014] splitmix64, as in the
 // authors' reference code.
@@ -19,7 +18,6 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <numbers>
 
 namespace weir::scenario {
 
@@ -44,6 +42,11 @@ enum Stream : uint64_t {
   kBalance = 1 << 16,  // + the tier's.
   kService = 1 << 20,  // + 256 * tier + stage.
 };
+
+// Natural logarithm and exponential within a few units in the last place, made
+// of +, -, * and / alone.
+double Log(double x);  // x > 0 and normal.
+double Exp(double x);  // |x| <= 700.
 
 class Random {
  public:
@@ -79,12 +82,16 @@ class Random {
   }
 
   // Mean 1.
-  double Exponential() { return -std::log(Uniform()); }
+  double Exponential() { return -Log(Uniform()); }
 
-  // Mean 0, deviation 1 (Box and Muller, one of the pair).
+  // Mean 0, deviation 1 (the polar method, one of the pair).
   double Normal() {
-    const double radius = std::sqrt(2 * Exponential());
-    return radius * std::cos(2 * std::numbers::pi * Uniform());
+    for (;;) {
+      const double x = 2 * Uniform() - 1;
+      const double y = 2 * Uniform() - 1;
+      const double square = x * x + y * y;
+      if (square < 1) return x * std::sqrt(-2 * Log(square) / square);
+    }
   }
 
  private:
