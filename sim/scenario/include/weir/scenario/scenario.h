@@ -131,7 +131,7 @@ struct Route {
   double share = 1;  // All shares sum to 1.
 };
 
-enum class Arrivals : uint8_t { kPoisson, kConstant };
+enum class Spacing : uint8_t { kPoisson, kConstant };
 
 struct Phase {
   enum class Shape : uint8_t {
@@ -203,7 +203,7 @@ struct Scenario {
   std::string name{};
   std::string description{};
   uint64_t seed = 1;
-  Arrivals arrivals = Arrivals::kPoisson;
+  Spacing arrivals = Spacing::kPoisson;
 
   // Time budget of an attempt from its intended start; an answer within it is
   // good.  (0, 1 h].

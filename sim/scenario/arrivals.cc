@@ -1,0 +1,168 @@
+#include "weir/scenario/arrivals.h"
+
+#include <algorithm>
+
+#include "weir/scenario/capacity.h"
+
+namespace weir::scenario {
+namespace {
+
+// Length of a step in which a changing rate is taken as constant.
+// Chosen: 1/100 of the shortest ramp that the scenarios have (1 s).
+constexpr Duration kStep = std::chrono::milliseconds(10);
+
+std::vector<double> Cumulate(std::vector<double> weights) {
+  double sum = 0;
+  for (double& weight : weights) weight = sum += weight;
+  for (double& weight : weights) weight /= sum;
+  return weights;
+}
+
+size_t Pick(const std::vector<double>& cumulative, double uniform) {
+  const auto it =
+      std::upper_bound(cumulative.begin(), cumulative.end(), uniform);
+  return std::min<size_t>(static_cast<size_t>(it - cumulative.begin()),
+                          cumulative.size() - 1);
+}
+
+}  // namespace
+
+Instants::Instants(const Scenario& scenario, uint64_t seed, const Hog* hog,
+                   uint64_t stream)
+    : scenario_(scenario),
+      hog_(hog),
+      random_(seed, stream),
+      bursts_(seed, kBursts),
+      nominal_(CapacityAt(scenario, {})) {
+  if (hog_ != nullptr) {
+    const Duration end = hog_->until.value_or(scenario.length());
+    piece_ = {std::min(end, scenario.length()), nominal_ * hog_->load};
+    now_ = std::min(hog_->from, piece_.end);
+  }
+  need_ = Gap();
+}
+
+double Instants::Gap() {
+  return scenario_.arrivals == Spacing::kPoisson ? random_.Exponential() : 1;
+}
+
+std::optional<Duration> Instants::Next() {
+  for (;;) {
+    const double room = ToSeconds(piece_.end - now_) * piece_.per_second;
+    if (need_ < room) {
+      now_ += FromSeconds(need_ / piece_.per_second);
+      need_ = Gap();
+      return std::min(now_, piece_.end - Duration(1));
+    }
+    need_ -= room;
+    now_ = piece_.end;
+    if (!NextPiece()) return std::nullopt;
+  }
+}
+
+bool Instants::NextPiece() {
+  if (hog_ != nullptr) return false;
+  while (phase_ < scenario_.phases.size() &&
+         now_ >= phase_start_ + scenario_.phases[phase_].duration) {
+    phase_start_ += scenario_.phases[phase_].duration;
+    flip_ = phase_start_;
+    high_ = true;
+    ++phase_;
+  }
+  if (phase_ == scenario_.phases.size()) return false;
+
+  const Phase& phase = scenario_.phases[phase_];
+  const Duration end = phase_start_ + phase.duration;
+  double load = phase.load;
+  piece_.end = end;
+  if (phase.shape == Phase::Shape::kRamp || phase.of_current) {
+    piece_.end = std::min(end, now_ + kStep);
+  }
+  if (phase.shape == Phase::Shape::kRamp) {
+    load = LoadAt(phase, now_ + (piece_.end - now_) / 2 - phase_start_);
+  } else if (phase.shape != Phase::Shape::kConstant) {
+    if (now_ >= flip_) {
+      high_ = !high_ && phase.peak_for > Duration{};
+      const double mean =
+          ToSeconds(high_ ? phase.peak_for : phase.every - phase.peak_for);
+      const bool random = phase.shape == Phase::Shape::kBursts;
+      flip_ = now_ + FromSeconds(mean * (random ? bursts_.Exponential() : 1));
+    }
+    load = high_ ? phase.to : phase.load;
+    piece_.end = std::min(piece_.end, std::max(flip_, now_ + Duration(1)));
+  }
+  const double unit = phase.of_current ? CapacityAt(scenario_, now_) : nominal_;
+  piece_.per_second = load * unit;
+  return true;
+}
+
+Arrivals::Arrivals(const Scenario& scenario, uint64_t seed)
+    : scenario_(scenario), attributes_(seed, kAttributes) {
+  sources_.push_back({Instants(scenario, seed, nullptr, scenario::kArrivals),
+                      nullptr, 0, std::nullopt});
+  auto client = static_cast<uint32_t>(scenario.clients.count);
+  uint64_t stream = kHogs;
+  for (const Hog& hog : scenario.clients.hogs) {
+    sources_.push_back(
+        {Instants(scenario, seed, &hog, stream++), &hog, client, std::nullopt});
+    client += static_cast<uint32_t>(hog.count);
+  }
+  for (Source& source : sources_) source.next = source.instants.Next();
+
+  if (scenario.clients.zipf > 0) {
+    for (int32_t k = 1; k <= scenario.clients.count; ++k) {
+      clients_.push_back(Exp(-scenario.clients.zipf * Log(k)));
+    }
+    clients_ = Cumulate(std::move(clients_));
+  }
+  for (const Route& route : scenario.routes) routes_.push_back(route.share);
+  routes_ = Cumulate(std::move(routes_));
+  std::vector<double> shares;
+  for (const Class& cls : scenario.classes) shares.push_back(cls.share);
+  for (const Phase& phase : scenario.phases) {
+    classes_.push_back(Cumulate(phase.shares.empty() ? shares : phase.shares));
+  }
+}
+
+uint32_t Arrivals::DrawClient() {
+  const double uniform = attributes_.Uniform();
+  if (!clients_.empty()) return static_cast<uint32_t>(Pick(clients_, uniform));
+  return static_cast<uint32_t>(uniform * scenario_.clients.count);
+}
+
+std::optional<Arrival> Arrivals::Next() {
+  Source* first = nullptr;
+  for (Source& source : sources_) {
+    if (source.next && (first == nullptr || *source.next < *first->next)) {
+      first = &source;
+    }
+  }
+  if (first == nullptr) return std::nullopt;
+
+  Arrival arrival{.at = *first->next, .number = number_++};
+  if (first->hog == nullptr) {
+    arrival.phase = static_cast<uint16_t>(first->instants.phase());
+  } else {
+    // Phases are few, and hogs rare.
+    while (scenario_.PhaseStart(arrival.phase + size_t{1}) <= arrival.at) {
+      ++arrival.phase;
+    }
+  }
+  // Every request draws the same three numbers, used or not.
+  const double cls = attributes_.Uniform();
+  const uint32_t client = DrawClient();
+  const double route = attributes_.Uniform();
+  arrival.route = static_cast<uint16_t>(Pick(routes_, route));
+  if (first->hog == nullptr) {
+    arrival.cls = static_cast<uint16_t>(Pick(classes_[arrival.phase], cls));
+    arrival.client = client;
+  } else {
+    arrival.cls = static_cast<uint16_t>(first->hog->cls);
+    arrival.client =
+        first->first_client + static_cast<uint32_t>(cls * first->hog->count);
+  }
+  first->next = first->instants.Next();
+  return arrival;
+}
+
+}  // namespace weir::scenario

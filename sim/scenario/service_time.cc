@@ -1,0 +1,38 @@
+#include "weir/scenario/service_time.h"
+
+namespace weir::scenario {
+namespace {
+
+Duration Times(Duration mean, double factor) {
+  return Duration(
+      static_cast<int64_t>(static_cast<double>(mean.count()) * factor + .5));
+}
+
+}  // namespace
+
+Duration Draw(const Span& span, Random& random) {
+  switch (span.distribution) {
+    case Span::Distribution::kConstant:
+      return span.mean;
+    case Span::Distribution::kExponential:
+      return Times(span.mean, random.Exponential());
+    case Span::Distribution::kLognormal:
+      // E[exp(sigma z)] = exp(sigma^2 / 2), which the second term takes out.
+      return Times(span.mean, Exp(span.sigma * random.Normal() -
+                                  span.sigma * span.sigma / 2));
+    case Span::Distribution::kUniform:
+      return Times(span.mean, 2 * random.Uniform());
+    case Span::Distribution::kBimodal:
+      return random.Uniform() < span.slow_ratio ? span.slow : span.fast;
+  }
+  return span.mean;
+}
+
+Duration DrawFor(const Span& span, uint64_t seed, size_t tier, size_t stage,
+                 uint64_t number) {
+  if (span.distribution == Span::Distribution::kConstant) return span.mean;
+  Random random(Mix(seed) + number, kService + 256 * tier + stage);
+  return Draw(span, random);
+}
+
+}  // namespace weir::scenario
