@@ -171,9 +171,10 @@ struct Region {
   // Gives a shard back.  What it held is taken back as if its owner had died.
   void ReleaseShard(int shard);
   ProcessId Owner(int shard) const;
-  // Takes back what the dead owner of a shard held and frees the shard, if
-  // that is still `owner`.  Returns the inflight taken back; any process.
-  int64_t Reclaim(int shard, ProcessId owner);
+  // Takes back what the process `dead`, which owned this shard, held, and
+  // frees the shard; does nothing when the shard is not (or no longer) its.
+  // `self` does it, for its own process.  Returns the inflight taken back.
+  int64_t Reclaim(int shard, ProcessId dead, ProcessId self);
 
   // The row of a resource, made when it is new; nothing when all are taken.
   std::optional<uint16_t> ResourceRow(std::string_view name);
