@@ -49,10 +49,16 @@ function(weir_library name)
   target_link_libraries(weir_${name} PUBLIC ${ARG_USES} PRIVATE weir_flags ${ARG_PRIVATE_USES})
 endfunction()
 
+add_custom_target(tsan_tests)
+
 # weir_test(NAME SOURCES ... USES ... [LABELS ...])
 #
 # One test program for a folder; ctest runs it whole (a case each would start
-# thousands of processes), with WEIR_SOURCE_DIR set to the project.
+# thousands of processes), with WEIR_SOURCE_DIR set to the project.  Its cases
+# are counted from what it writes into test-results/.
+#
+# Labels: `tsan` runs it under the thread sanitizer too; `e2e` runs it alone on
+# the machine, after all others, and in release only.
 function(weir_test name)
   if(NOT WEIR_TESTS)
     return()
@@ -64,5 +70,11 @@ function(weir_test name)
   add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
   set_tests_properties(${name} PROPERTIES
     LABELS "${ARG_LABELS}" TIMEOUT 300
-    ENVIRONMENT "WEIR_SOURCE_DIR=${PROJECT_SOURCE_DIR}")
+    ENVIRONMENT "WEIR_SOURCE_DIR=${PROJECT_SOURCE_DIR};GTEST_OUTPUT=json:${PROJECT_BINARY_DIR}/test-results/${name}.json")
+  if("tsan" IN_LIST ARG_LABELS)
+    add_dependencies(tsan_tests ${name})
+  endif()
+  if("e2e" IN_LIST ARG_LABELS)
+    set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
+  endif()
 endfunction()
