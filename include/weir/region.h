@@ -81,6 +81,9 @@ struct Region {
     std::array<char, kMaxNameBytes + 1> service;
     Shared<uint64_t> policy_version;  // Grows with each policy that is applied.
     Shared<int32_t> shards_used;      // All owned shards lie below.
+    // Names the pid and time namespaces that its workers live in; 0 on the
+    // heap.  Written by who makes the memory shared.
+    Shared<uint64_t> namespaces;
   };
 
   // Each word stands for itself: a reader may meet a mix of two steps.

@@ -1,0 +1,119 @@
+#include "weir/shm/lease.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <string>
+#include <utility>
+
+#include "process.h"
+
+namespace weir::shm {
+namespace {
+
+std::optional<ProcessStat> ReadStat(int32_t pid) {
+  std::array<char, 32> path{};
+  std::snprintf(path.data(), path.size(), "/proc/%d/stat", pid);
+  const int fd = ::open(path.data(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return std::nullopt;
+  // 52 numbers of at most 20 digits would fit twice.
+  std::array<char, 2048> line;
+  const ssize_t length = ::read(fd, line.data(), line.size());
+  ::close(fd);
+  if (length <= 0) return std::nullopt;
+  return ParseStat({line.data(), static_cast<size_t>(length)});
+}
+
+int64_t ReclaimDead(Region& region, ProcessId self) {
+  const int used = region.header.shards_used.load(std::memory_order_acquire);
+  int64_t inflight = 0;
+  for (int shard = 0; shard < used; ++shard) {
+    const ProcessId owner = region.Owner(shard);
+    if (owner.pid == 0 || owner == self || IsAlive(owner)) continue;
+    inflight += region.Reclaim(shard, owner, self);
+  }
+  return inflight;
+}
+
+}  // namespace
+
+ProcessId Self() {
+  const int32_t pid = ::getpid();
+  const std::optional<ProcessStat> stat = ReadStat(pid);
+  if (!stat) return {};
+  return {.pid = pid, .start = stat->start};
+}
+
+bool IsAlive(ProcessId process) {
+  // 0 and below would ask about groups of processes.
+  if (process.pid <= 0) return false;
+  if (::kill(process.pid, 0) != 0) return errno != ESRCH;
+  const std::optional<ProcessStat> stat = ReadStat(process.pid);
+  if (!stat) return true;
+  if (stat->start != process.start) return false;
+  // A process whose first thread has ended while others run shows as a zombie,
+  // but with more than one thread.
+  const bool ended = stat->state == 'Z' || stat->state == 'X';
+  return !ended || stat->threads > 1;
+}
+
+bool SameHost(const Region& region) {
+  const uint64_t theirs =
+      region.header.namespaces.load(std::memory_order_relaxed);
+  return theirs == 0 || theirs == Namespaces();
+}
+
+Result<ShardLease> ShardLease::Claim(Region& region) {
+  const ProcessId self = Self();
+  if (self.pid == 0 || !SameHost(region)) {
+    return Error{
+        "error: cannot join the workers of `" + std::string(region.service()) +
+        "`\n  why: /proc does not show this process as they see it (no /proc, "
+        "or another pid or time namespace)\n  fix: mount /proc; fork workers "
+        "within the namespaces of the process that opened the segment"};
+  }
+  std::optional<int> shard = region.ClaimShard(self);
+  if (!shard) {
+    ReclaimDead(region, self);
+    shard = region.ClaimShard(self);
+  }
+  if (!shard) {
+    return Error{"error: no room for one more worker of `" +
+                 std::string(region.service()) + "`\n  why: all " +
+                 std::to_string(Region::kShards) +
+                 " shards belong to workers that are alive\n  fix: run fewer "
+                 "workers on this machine, or split the service in two"};
+  }
+  return ShardLease(&region, *shard, self.pid);
+}
+
+ShardLease::~ShardLease() {
+  if (region_ != nullptr && ::getpid() == pid_) region_->ReleaseShard(shard_);
+}
+
+ShardLease::ShardLease(ShardLease&& other) noexcept
+    : region_(std::exchange(other.region_, nullptr)),
+      shard_(other.shard_),
+      pid_(other.pid_) {}
+
+ShardLease& ShardLease::operator=(ShardLease&& other) noexcept {
+  std::swap(region_, other.region_);
+  std::swap(shard_, other.shard_);
+  std::swap(pid_, other.pid_);
+  return *this;
+}
+
+int64_t Reclaimer::Run(Instant now) {
+  if (now < next_) return 0;
+  next_ = now + kInterval;
+  // A forked copy must not act under its parent's name.
+  if (self_.pid != ::getpid()) self_ = Self();
+  if (self_.pid == 0 || !SameHost(region_)) return 0;
+  return ReclaimDead(region_, self_);
+}
+
+}  // namespace weir::shm
