@@ -1,0 +1,214 @@
+#include "weir/config/document.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "file.h"
+#include "state.h"
+#include "utf8.h"
+
+namespace weir::config {
+namespace {
+
+std::string QuoteKey(std::string_view key) {
+  return '`' + PrintableText(key) + '`';
+}
+
+// Where a key that its table does not know is at home, as the tail of a fix.
+std::string HomeOf(const DocumentState& state, std::string_view key) {
+  for (const auto& [path, keys] : state.known) {
+    if (std::find(keys.begin(), keys.end(), key) == keys.end()) continue;
+    return path.empty() ? "move it above the first `[section]`"
+                        : "move it to `[" + path + "]`";
+  }
+  return {};
+}
+
+void ComplainOfUnknown(DocumentState& state, const Node& node,
+                       std::string_view table, const std::string& row) {
+  static const std::vector<std::string> kNone;
+  const auto found = state.known.find(row);
+  const auto& known = found == state.known.end() ? kNone : found->second;
+  std::string fix;
+  if (const auto nearest = Nearest(node.key, known); !nearest.empty()) {
+    fix = "write `" + std::string(nearest) + "`, or remove the key";
+  } else if (const std::string home = HomeOf(state, node.key); !home.empty()) {
+    fix = home;
+  } else {
+    fix = "remove it";
+    if (!known.empty()) fix += "; known are " + JoinWords(known, "`");
+  }
+  state.complaints.Add({node.key_place,
+                        "unknown key " + QuoteKey(node.key) + " in " +
+                            PrintableText(TableName(table)),
+                        std::nullopt,
+                        "a key that nobody reads would do nothing, unnoticed",
+                        std::move(fix)});
+}
+
+// Names of a table whose keys are names are "*" in rows.
+std::string RowOf(const DocumentState& state, const std::string& table_row,
+                  std::string_view key) {
+  const auto found = state.known.find(table_row);
+  if (found != state.known.end() &&
+      std::find(found->second.begin(), found->second.end(), "*") !=
+          found->second.end()) {
+    key = "*";
+  }
+  return JoinPath(table_row, key);
+}
+
+void FindUnknown(DocumentState& state, const Node& node,
+                 const std::string& path, const std::string& row) {
+  if (node.kind == Node::Kind::kArray) {
+    for (const Node& item : node.children) FindUnknown(state, item, path, row);
+    return;
+  }
+  if (node.kind != Node::Kind::kTable || !node.opened) return;
+  for (const Node& child : node.children) {
+    if (!child.asked) {
+      ComplainOfUnknown(state, child, path, row);
+    } else {
+      FindUnknown(state, child, JoinPath(path, child.key),
+                  RowOf(state, row, child.key));
+    }
+  }
+}
+
+}  // namespace
+
+void DocumentState::AddRow(Row row) {
+  for (const Row& other : rows) {
+    if (other.path == row.path) return;
+  }
+  rows.push_back(std::move(row));
+}
+
+Place Section::place() const {
+  return node_ != nullptr ? node_->place : parent_->place;
+}
+
+Node* Section::Find(std::string_view key) const {
+  if (node_ == nullptr) return nullptr;
+  for (Node& child : node_->children) {
+    if (child.key == key) return &child;
+  }
+  return nullptr;
+}
+
+Value Section::operator[](std::string_view key) const {
+  auto& known = state_->known[row_];
+  if (std::find(known.begin(), known.end(), key) == known.end()) {
+    known.emplace_back(key);
+  }
+  Node* node = Find(key);
+  if (node != nullptr) node->asked = true;
+  return {state_, node, node_ != nullptr ? node_ : parent_,
+          JoinPath(path_, key), JoinPath(row_, key)};
+}
+
+std::vector<std::pair<std::string, Value>> Section::Members() const {
+  state_->known[row_] = {"*"};
+  std::vector<std::pair<std::string, Value>> out;
+  if (node_ == nullptr) return out;
+  for (Node& child : node_->children) {
+    child.asked = true;
+    out.emplace_back(child.key,
+                     Value(state_, &child, node_, JoinPath(path_, child.key),
+                           JoinPath(row_, "*")));
+  }
+  return out;
+}
+
+void Section::OnlyWith(std::string_view key, std::string_view other) const {
+  OnlyWhen(key, Find(other) != nullptr,
+           "`" + JoinPath(path_, other) + "` is given");
+}
+
+void Section::OnlyWhen(std::string_view key, bool allowed,
+                       std::string_view when) const {
+  const Node* node = Find(key);
+  if (node == nullptr || allowed) return;
+  const std::string name = '`' + PrintableText(JoinPath(path_, key)) + '`';
+  state_->complaints.Add(
+      {node->key_place, name + " has no meaning here", std::nullopt,
+       name + " is only read when " + std::string(when),
+       "remove " + name + ", or see to it that " + std::string(when)});
+}
+
+void Section::NotBoth(std::string_view key, std::string_view other) const {
+  const Node* first = Find(key);
+  const Node* second = Find(other);
+  if (first == nullptr || second == nullptr) return;
+  const std::string name = '`' + PrintableText(JoinPath(path_, key)) + '`';
+  const std::string rival = '`' + PrintableText(JoinPath(path_, other)) + '`';
+  state_->complaints.Add({first->key_place,
+                          name + " and " + rival + " exclude each other",
+                          Note{second->key_place, rival + " is given here"},
+                          "both say the same thing, and only one could count",
+                          "remove one of them"});
+}
+
+void Section::Complain(std::string what, std::string why,
+                       std::string fix) const {
+  Place place = this->place();
+  if (place.line == 0) place = {1, 1, 1};
+  state_->complaints.Add(
+      {place, std::move(what), std::nullopt, std::move(why), std::move(fix)});
+}
+
+Document::Document(std::unique_ptr<DocumentState> state)
+    : state_(std::move(state)) {}
+Document::Document(Document&&) noexcept = default;
+Document& Document::operator=(Document&&) noexcept = default;
+Document::~Document() = default;
+
+Document Document::Parse(std::string text, std::string name) {
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
+  const bool too_long = text.size() > kMaxBytes;
+  if (too_long) text.clear();
+  auto state = std::make_unique<DocumentState>(
+      std::make_shared<const Source>(std::move(name), std::move(text)));
+  if (too_long) {
+    state->complaints.Add(TooLong());
+    state->tree.incomplete = true;
+  } else {
+    state->tree = ParseToml(state->source, state->complaints);
+  }
+  state->tree.root.opened = true;
+  state->tree.root.place = {1, 1, 1};
+  return Document(std::move(state));
+}
+
+Document Document::Load(const std::string& path) {
+  FileText file = ReadFileText(path, kMaxBytes);
+  if (!file.complaint) return Parse(std::move(file.text), path);
+  auto state = std::make_unique<DocumentState>(
+      std::make_shared<const Source>(path, std::string()));
+  state->complaints.Add(std::move(*file.complaint));
+  state->tree.incomplete = true;
+  return Document(std::move(state));
+}
+
+Section Document::root() {
+  Node& root = state_->tree.root;
+  return {state_.get(), &root, &root, "", ""};
+}
+
+const Source& Document::source() const { return *state_->source; }
+
+void Document::Complain(Complaint complaint) {
+  state_->complaints.Add(std::move(complaint));
+}
+
+const Complaints& Document::Finish() {
+  if (!std::exchange(state_->finished, true)) {
+    FindUnknown(*state_, state_->tree.root, "", "");
+  }
+  return state_->complaints;
+}
+
+const std::vector<Row>& Document::Rows() const { return state_->rows; }
+
+}  // namespace weir::config

@@ -1,0 +1,52 @@
+// What the handles of a document share.
+
+#ifndef WEIR_CONFIG_SRC_STATE_H_
+#define WEIR_CONFIG_SRC_STATE_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "node.h"
+#include "weir/config/complaint.h"
+#include "weir/config/document.h"
+
+namespace weir::config {
+
+struct DocumentState {
+  explicit DocumentState(std::shared_ptr<const Source> from)
+      : source(from), complaints(std::move(from)) {}
+
+  // Adds a row unless its path has one.
+  void AddRow(Row row);
+
+  std::shared_ptr<const Source> source;
+  Complaints complaints;
+  Tree tree;
+  std::vector<Row> rows;
+  // The keys that were asked of the table of a row path.
+  std::map<std::string, std::vector<std::string>, std::less<>> known;
+  bool finished = false;
+};
+
+// "limit.floor"; `key` alone at the root.
+std::string JoinPath(std::string_view table, std::string_view key);
+
+// "the top level" or "`[limit]`".
+std::string TableName(std::string_view path);
+
+// The word of `known` that `word` most likely stands for; empty when none is
+// near.  Swapped neighbours count as one mistake; one mistake in three letters
+// is near, and one in two.
+std::string_view Nearest(std::string_view word,
+                         const std::vector<std::string>& known);
+
+// "`a`, `b` and `c`"; `quote` stands on both sides of each.
+std::string JoinWords(const std::vector<std::string>& words,
+                      std::string_view quote, std::string_view last = " and ");
+
+}  // namespace weir::config
+
+#endif  // WEIR_CONFIG_SRC_STATE_H_
