@@ -1,0 +1,64 @@
+#include "weir/http/answer.h"
+
+#include <algorithm>
+
+namespace weir::http {
+namespace {
+
+// A number from 0 to `most`.
+int64_t Jitter(int64_t most, uint32_t random) {
+  return static_cast<int64_t>((static_cast<uint64_t>(most) + 1) * random >> 32);
+}
+
+int64_t CeilTo(Duration d, Duration unit) {
+  return std::max<int64_t>(d / unit + (d % unit > Duration::zero() ? 1 : 0), 1);
+}
+
+// Chosen: an hour.  No estimate reaches further, and it keeps sums in range.
+constexpr Duration kLongestRetryAfter = std::chrono::hours(1);
+
+bool EqualsIgnoringCase(std::string_view text, std::string_view lower) {
+  return std::equal(text.begin(), text.end(), lower.begin(), lower.end(),
+                    [](char a, char b) {
+                      return (a >= 'A' && a <= 'Z' ? a + ('a' - 'A') : a) == b;
+                    });
+}
+
+}  // namespace
+
+Answer AnswerTo(const Decision& decision, const Policy& policy, bool expired,
+                uint32_t random) {
+  Answer answer;
+  if (decision.reason == Reason::kDeadline && expired) {
+    answer.status = 504;
+    answer.grpc_status = kDeadlineExceeded;
+    answer.pushback_ms = -1;
+    return answer;
+  }
+  if (decision.reason == Reason::kPaused ||
+      decision.reason == Reason::kShutdown) {
+    answer.grpc_status = kUnavailable;
+  } else {
+    answer.status = policy.shed_status;
+  }
+  const Duration wait = std::min(decision.retry_after, kLongestRetryAfter);
+  const int64_t seconds = CeilTo(wait, std::chrono::seconds(1));
+  answer.retry_after_s =
+      seconds + Jitter(std::max<int64_t>(seconds / 2, 1), random);
+  const int64_t ms = CeilTo(wait, std::chrono::milliseconds(1));
+  answer.pushback_ms = ms + Jitter(std::max<int64_t>(ms / 2, 1), random);
+  return answer;
+}
+
+bool IsGrpc(std::string_view content_type) {
+  constexpr std::string_view kGrpc = "application/grpc";
+  if (content_type.size() < kGrpc.size()) return false;
+  if (!EqualsIgnoringCase(content_type.substr(0, kGrpc.size()), kGrpc)) {
+    return false;
+  }
+  content_type.remove_prefix(kGrpc.size());
+  return content_type.empty() || content_type[0] == '+' ||
+         content_type[0] == ';' || content_type[0] == ' ';
+}
+
+}  // namespace weir::http

@@ -1,0 +1,95 @@
+#include "weir/http/answer.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace weir::http {
+namespace {
+
+using namespace std::chrono_literals;
+
+Decision Shed(Reason reason, Duration retry_after = {}) {
+  return {Verdict::kShed, reason, retry_after};
+}
+
+TEST(AnswerTest, TheServersShortageIsThePolicysStatus) {
+  Policy policy;
+  for (const Reason reason : {Reason::kLevel, Reason::kLimit}) {
+    policy.shed_status = 503;
+    EXPECT_EQ(AnswerTo(Shed(reason), policy, false, 0).status, 503);
+    policy.shed_status = 429;
+    const Answer answer = AnswerTo(Shed(reason), policy, false, 0);
+    EXPECT_EQ(answer.status, 429);
+    EXPECT_EQ(answer.grpc_status, kResourceExhausted);
+  }
+}
+
+TEST(AnswerTest, APauseIsNoQuotaOfTheCaller) {
+  Policy policy;
+  policy.shed_status = 429;
+  const Answer answer = AnswerTo(Shed(Reason::kPaused, 5s), policy, false, 0);
+  EXPECT_EQ(answer.status, 503);
+  EXPECT_EQ(answer.grpc_status, kUnavailable);
+  EXPECT_EQ(answer.retry_after_s, 5);
+}
+
+TEST(AnswerTest, OnlyAPassedDeadlineIs504) {
+  const Policy policy;
+  const Answer expired = AnswerTo(Shed(Reason::kDeadline), policy, true, ~0u);
+  EXPECT_EQ(expired.status, 504);
+  EXPECT_EQ(expired.retry_after_s, 0);
+  EXPECT_EQ(expired.grpc_status, kDeadlineExceeded);
+  EXPECT_EQ(expired.pushback_ms, -1);
+
+  const Answer near = AnswerTo(Shed(Reason::kDeadline), policy, false, 0);
+  EXPECT_EQ(near.status, 503);
+  EXPECT_EQ(near.retry_after_s, 1);
+  EXPECT_EQ(AnswerTo(Shed(Reason::kLevel), policy, true, 0).status, 503);
+}
+
+TEST(AnswerTest, RetryAfterIsRoundedUpToWholeSecondsOfAtLeastOne) {
+  const Policy policy;
+  const auto seconds = [&](Duration wait) {
+    return AnswerTo(Shed(Reason::kLevel, wait), policy, false, 0).retry_after_s;
+  };
+  EXPECT_EQ(seconds(0ns), 1);
+  EXPECT_EQ(seconds(1ns), 1);
+  EXPECT_EQ(seconds(1s), 1);
+  EXPECT_EQ(seconds(1s + 1ns), 2);
+  EXPECT_EQ(seconds(Duration::max()), 3600);
+}
+
+TEST(AnswerTest, JitterAddsUpToHalf) {
+  const Policy policy;
+  std::set<int64_t> seconds;
+  std::set<int64_t> ms;
+  for (uint64_t random = 0; random < 1ull << 32; random += 1u << 20) {
+    const Answer answer = AnswerTo(Shed(Reason::kLevel, 10s), policy, false,
+                                   static_cast<uint32_t>(random));
+    seconds.insert(answer.retry_after_s);
+    ms.insert(answer.pushback_ms);
+  }
+  EXPECT_EQ(seconds, (std::set<int64_t>{10, 11, 12, 13, 14, 15}));
+  EXPECT_EQ(*ms.begin(), 10000);
+  EXPECT_GT(*ms.rbegin(), 14900);
+  EXPECT_LE(*ms.rbegin(), 15000);
+
+  EXPECT_EQ(AnswerTo(Shed(Reason::kLevel), policy, false, ~0u).retry_after_s,
+            2);
+}
+
+TEST(GrpcTest, IsToldByItsContentType) {
+  for (const char* yes :
+       {"application/grpc", "application/grpc+proto",
+        "Application/GRPC;charset=x", "application/grpc ;a"}) {
+    EXPECT_TRUE(IsGrpc(yes)) << yes;
+  }
+  for (const char* no : {"", "application/grp", "application/grpc-web",
+                         "application/grpcx", "text/application/grpc"}) {
+    EXPECT_FALSE(IsGrpc(no)) << no;
+  }
+}
+
+}  // namespace
+}  // namespace weir::http

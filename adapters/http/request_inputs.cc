@@ -1,0 +1,243 @@
+#include "weir/http/request_inputs.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+
+#include "weir/config/units.h"
+
+namespace weir::http {
+namespace {
+
+using namespace std::string_view_literals;
+
+constexpr std::string_view kBlanks = " \t";
+
+std::string_view Trim(std::string_view text) {
+  const size_t first = text.find_first_not_of(kBlanks);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
+}
+
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+// Digits alone, at least one; as much as fits when it is too large.
+std::optional<int64_t> ParseDigits(std::string_view text) {
+  constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+  if (text.empty()) return std::nullopt;
+  int64_t value = 0;
+  for (const char c : text) {
+    if (!IsDigit(c)) return std::nullopt;
+    value = value > (kMax - 9) / 10 ? kMax : value * 10 + (c - '0');
+  }
+  return value;
+}
+
+Duration Times(int64_t count, Duration unit) {
+  return count > Duration::max() / unit ? Duration::max() : count * unit;
+}
+
+int HexDigit(char c) {
+  if (IsDigit(c)) return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+// A percent-decoded value, in place of an allocation.
+class Decoded {
+ public:
+  // Chosen: no name of a class and no sensible client key is longer; what is
+  // reads as if it were not there.
+  static constexpr size_t kMost = 256;
+
+  std::optional<std::string_view> Decode(std::string_view text) {
+    size_t size = 0;
+    for (size_t i = 0; i < text.size(); ++i) {
+      if (size == kMost) return std::nullopt;
+      char c = text[i];
+      if (c == '%') {
+        if (i + 2 >= text.size()) return std::nullopt;
+        const int high = HexDigit(text[i + 1]);
+        const int low = HexDigit(text[i + 2]);
+        if (high < 0 || low < 0) return std::nullopt;
+        c = static_cast<char>(high * 16 + low);
+        i += 2;
+      }
+      bytes_[size++] = c;
+    }
+    return std::string_view(bytes_.data(), size);
+  }
+
+ private:
+  std::array<char, kMost> bytes_;
+};
+
+// Hands each value that `source` has to `parse` until one parses.
+template <typename T, typename Parse>
+std::optional<T> First(const Source& source, bool trusted,
+                       Properties& properties, Parse parse) {
+  if (source.kind == Source::Kind::kVariable) {
+    const auto value = properties.Variable(source.key);
+    return value ? parse(Trim(*value)) : std::nullopt;
+  }
+  if (!trusted) return std::nullopt;
+  const bool baggage = source.kind == Source::Kind::kBaggage;
+  const std::string_view name = baggage ? "baggage"sv : source.key;
+  for (int nth = 0;; ++nth) {
+    const auto line = properties.Header(name, nth);
+    if (!line) return std::nullopt;
+    std::optional<std::string_view> value = Trim(*line);
+    Decoded decoded;
+    if (baggage) {
+      value = BaggageMember(*line, source.key);
+      if (value) value = decoded.Decode(*value);
+      if (!value) continue;
+    }
+    if (std::optional<T> parsed = parse(*value)) return parsed;
+  }
+}
+
+template <typename T, typename Parse>
+std::optional<T> FirstOf(const std::vector<Source>& sources, bool trusted,
+                         Properties& properties, Parse parse) {
+  for (const Source& source : sources) {
+    auto parsed =
+        First<T>(source, trusted, properties,
+                 [&](std::string_view text) { return parse(source, text); });
+    if (parsed) return parsed;
+  }
+  return std::nullopt;
+}
+
+std::optional<Duration> ReadBudget(const Policy& policy, bool trusted,
+                                   Properties& properties) {
+  return FirstOf<Duration>(
+      policy.deadline_from, trusted, properties,
+      [](const Source& source, std::string_view text) {
+        // Only a header's name says how its value is written.
+        const bool header = source.kind == Source::Kind::kHeader;
+        return ParseBudget(header ? source.key : std::string_view(), text);
+      });
+}
+
+}  // namespace
+
+Request ReadRequest(const Policy& policy, uint16_t index, bool trusted,
+                    Properties& properties, Instant began) {
+  const Resource& resource = policy.resources[index];
+  Request request;
+  request.resource = index;
+  request.arrived = began;
+  request.criticality =
+      FirstOf<Criticality>(policy.criticality_from, trusted, properties,
+                           [](const Source&, std::string_view text) {
+                             return ParseCriticality(text);
+                           })
+          .value_or(resource.criticality);
+  request.client =
+      FirstOf<uint64_t>(policy.client_from, trusted, properties,
+                        [](const Source&, std::string_view text) {
+                          const uint64_t hash = HashClient(text);
+                          return hash == 0 ? std::nullopt
+                                           : std::optional<uint64_t>(hash);
+                        })
+          .value_or(0);
+  const Duration budget =
+      ReadBudget(policy, trusted, properties)
+          .value_or(resource.deadline.value_or(policy.deadline));
+  request.deadline = began + std::min(budget, policy.deadline_ceiling);
+  return request;
+}
+
+Address MapIPv4(const std::array<uint8_t, 4>& address) {
+  Address mapped{};
+  mapped[10] = mapped[11] = 0xff;
+  std::copy(address.begin(), address.end(), mapped.begin() + 12);
+  return mapped;
+}
+
+bool Contains(const Network& network, const Address& address) {
+  const size_t bytes = std::min<size_t>(network.prefix_bits / 8, 16);
+  if (!std::equal(address.begin(), address.begin() + bytes,
+                  network.address.begin())) {
+    return false;
+  }
+  const int rest = network.prefix_bits % 8;
+  if (bytes == 16 || rest == 0) return true;
+  return ((address[bytes] ^ network.address[bytes]) >> (8 - rest)) == 0;
+}
+
+bool IsTrusted(const std::vector<Network>& networks, const Address& address) {
+  return std::any_of(networks.begin(), networks.end(),
+                     [&](const Network& n) { return Contains(n, address); });
+}
+
+std::optional<std::string_view> BaggageMember(std::string_view header,
+                                              std::string_view key) {
+  while (!header.empty()) {
+    const size_t comma = header.find(',');
+    const std::string_view member = header.substr(0, comma);
+    header.remove_prefix(comma == std::string_view::npos ? header.size()
+                                                         : comma + 1);
+    const size_t equals = member.find('=');
+    if (equals == std::string_view::npos) continue;
+    if (Trim(member.substr(0, equals)) != key) continue;
+    const std::string_view rest = member.substr(equals + 1);
+    return Trim(rest.substr(0, rest.find(';')));
+  }
+  return std::nullopt;
+}
+
+std::optional<Duration> ParseGrpcTimeout(std::string_view text) {
+  if (text.size() < 2 || text.size() > 9) return std::nullopt;
+  const std::optional<int64_t> count =
+      ParseDigits(text.substr(0, text.size() - 1));
+  if (!count) return std::nullopt;
+  switch (text.back()) {
+    case 'H':
+      return Times(*count, std::chrono::hours(1));
+    case 'M':
+      return Times(*count, std::chrono::minutes(1));
+    case 'S':
+      return Times(*count, std::chrono::seconds(1));
+    case 'm':
+      return Times(*count, std::chrono::milliseconds(1));
+    case 'u':
+      return Times(*count, std::chrono::microseconds(1));
+    case 'n':
+      return Times(*count, Duration(1));
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<Duration> ParseMilliseconds(std::string_view text) {
+  const std::optional<int64_t> count = ParseDigits(text);
+  if (!count || *count == 0) return std::nullopt;
+  return Times(*count, std::chrono::milliseconds(1));
+}
+
+std::optional<Duration> ParseBudget(std::string_view name,
+                                    std::string_view text) {
+  if (name == "grpc-timeout") return ParseGrpcTimeout(text);
+  if (name.ends_with("-ms")) return ParseMilliseconds(text);
+  const Result<Duration> parsed = config::ParseDuration(text);
+  return parsed ? std::optional(*parsed) : std::nullopt;
+}
+
+uint64_t HashClient(std::string_view key) {
+  if (key.empty()) return 0;
+  // FNV-1a, then a finalizer that lets every byte reach every bit.
+  // Source: [FNV], [MURMUR3] fmix64.
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : key) {
+    hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3;
+  }
+  hash = (hash ^ (hash >> 33)) * 0xff51afd7ed558ccd;
+  hash = (hash ^ (hash >> 33)) * 0xc4ceb9fe1a85ec53;
+  hash ^= hash >> 33;
+  return hash == 0 ? 1 : hash;
+}
+
+}  // namespace weir::http
