@@ -36,9 +36,11 @@
 #ifndef WEIR_GUARD_H_
 #define WEIR_GUARD_H_
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "weir/decision.h"
 #include "weir/permit.h"
@@ -113,66 +115,100 @@ class Guard {
  private:
   friend class Permit;
   friend class Waiter;
-  struct Totals;
+
+  // Sums over all shards, at about now.
+  struct Totals {
+    int64_t held = 0;
+    int64_t queued = 0;
+    std::array<int64_t, kCriticalities> waiting{};
+    bool Has(size_t criticality) const { return waiting[criticality] > 0; }
+  };
+  using Rows = std::array<uint16_t, kMaxResources>;
 
   Guard(std::shared_ptr<const Policy> policy, Region& region, int shard,
-        Instant now);
-  Result<std::array<uint16_t, kMaxResources>> MapResources(
-      const Policy& policy) const;
+        const Rows& rows, Instant now);
+  static Result<Rows> MapResources(const Policy& policy, Region& region);
+  void ApplySwitches();
 
+  // Deciding.
   Admission Decide(const Request& request, Waiter* waiter, Instant now);
-  Admission Wait(const Request& request, Waiter* waiter, Instant now,
-                 const Totals& totals);
-  bool MakeRoom(const Request& request, uint8_t usage, Instant now,
-                Totals totals, int64_t bound);
+  Admission DecideWithoutRoom(const Request& request, Waiter* waiter,
+                              Instant now);
+  Admission Wait(const Request& request, Waiter& waiter, uint8_t usage,
+                 bool forms_queue, Instant now);
+  bool MakeRoom(const Request& request, uint8_t usage, bool overloaded,
+                Totals totals, Instant now);
   Admission Run(const Request& request, Reason reason, bool counted,
-                int64_t inflight_before, Instant now);
-  Admission Refuse(const Request& request, Reason reason, Instant now);
-  bool Passes(const Request& request, Stage stage);
+                Instant now);
+  Admission Refuse(const Request& request, Reason reason, int64_t queued,
+                   uint8_t usage);
+  // Whether a request that `stage` refuses goes on all the same, since the
+  // stage is off or in shadow for its resource.
+  bool GoesOn(const Request& request, Stage stage);
+  bool IsHopeless(const Request& request, Instant now) const;
 
+  // What waits.
   void Pump(Instant now);
   bool MayGoFirst(const Totals& totals, Instant now);
-  bool Acquire(int64_t slots, Instant now);
-  void Release();
-  void ReturnCredits();
+  void NoteQueueEmpty(bool backlog_dropped, Instant now);
   void PurgeExcess(Instant now);
-  void ExpireWaiting(Instant now);
-  void Decided(Waiter& waiter, Decision decision);
   void ShedWaiting(Waiter& waiter, Reason reason, Instant now);
+  void RunWaiting(Waiter& waiter, Instant now);
+  void SetDecided(Waiter& waiter, const Decision& decision);
+  void TakeDecided(Waiter& waiter);
   void Unlink(Waiter& waiter);
+  void PublishQueue();
 
+  // Places under the limit.
+  bool Acquire();
+  bool AcquireShared();
+  void AcquireAnyway();
+  void Release();
+  void ReturnFree();
+  bool Tight() const;
+  void SetTight(bool tight);
+  bool IsAlone() const;
+
+  // Measuring.
   void CountArrival(const Request& request, Instant now);
   void Sample(const Permit::Data& permit, Instant now);
-  void NoteQueueFormed(Instant now);
+  void SampleCalm(const Permit::Data& permit, double latency);
   void MarkUnbound();
-  void StepLaw(Instant now, bool queue_formed, bool queue_empty);
-  void Abandon(Permit::Data& permit);
+  void StepLaw(Instant now, bool queue_formed = false,
+               bool queue_empty = false);
+  LawInput GatherInput(const LimitLaw& law) const;
+  void FlushPending();
   Totals SumShards() const;
-  int64_t InflightElsewhere(Instant now);
-  bool Overloaded(int64_t queued, Instant now);
+  int64_t InflightOfAll(Instant now);
+  bool IsOverloaded(int64_t queued);
   int64_t WaitingBound(bool overloaded) const;
   Duration RetryAfter(Reason reason, int64_t queued) const;
-  void PublishQueue();
-  Instant Advance(Instant now);
+  void Count(ClassCounter counter, Criticality criticality);
+  void Count(Counter counter);
+  Instant Advance(Instant now) { return now_ = std::max(now_, now); }
 
   std::shared_ptr<const Policy> policy_;
   Region& region_;
   Region::Shard& shard_;
   const int shard_index_;
-  std::array<uint16_t, kMaxResources> rows_{};  // Policy index -> region row.
+  Rows rows_{};  // Index in the policy -> row in the region.
+  bool configure_law_ = false;
+
   WaitingQueue queue_;
+  Waiter* decided_first_ = nullptr;
+  Waiter* decided_last_ = nullptr;
 
   Instant now_;
-  int64_t inflight_ = 0;       // Counted permits out.
-  int64_t free_ = 0;           // Places held under the limit, but not in use.
-  double latency_ = 0;         // Seconds; smoothed latency in service.
-  double usual_inflight_ = 0;  // Smoothed inflight at admission.
-  int64_t elsewhere_ = 0;      // Inflight of the other shards, at
-  Instant elsewhere_at_;       // this instant.
+  int64_t inflight_ = 0;                   // Counted permits that are out.
+  int64_t free_ = 0;                       // Places held, but not in use.
+  double latency_ = 0;                     // s, smoothed latency in service.
+  double usual_inflight_ = 0;              // Smoothed inflight at admission.
+  int64_t elsewhere_ = 0;                  // Inflight of the other shards ...
+  Instant elsewhere_at_ = Instant::min();  // ... as of then.
   Instant yielding_since_ = kNever;
   Instant last_step_;
 
-  // Not yet added to the region.
+  // Not yet added to Region::pending.
   int64_t arrivals_ = 0;
   int64_t budgets_ = 0;
   int64_t budget_us_ = 0;
@@ -180,14 +216,6 @@ class Guard {
   int64_t calm_ns_ = 0;
   int64_t calm_deviation_ppm_ = 0;
 };
-
-inline void Permit::Abandon() {
-  if (data_.guard != nullptr) data_.guard->Abandon(data_);
-}
-
-inline Waiter::~Waiter() {
-  if (state_ != State::kIdle && guard_ != nullptr) guard_->Unlink(*this);
-}
 
 }  // namespace weir
 

@@ -24,12 +24,14 @@ class Permit {
   Permit(Permit&& other) noexcept : data_(std::exchange(other.data_, {})) {}
   Permit& operator=(Permit&& other) noexcept {
     if (this != &other) {
-      Abandon();
+      if (data_.guard != nullptr) Abandon();
       data_ = std::exchange(other.data_, {});
     }
     return *this;
   }
-  ~Permit() { Abandon(); }
+  ~Permit() {
+    if (data_.guard != nullptr) Abandon();
+  }
 
   // False for a default, moved-from or finished permit.
   explicit operator bool() const { return data_.guard != nullptr; }
@@ -43,14 +45,13 @@ class Permit {
     Instant arrived{};
     Instant admitted_at{};
     Instant deadline = kNever;
-    uint64_t client = 0;
     int32_t inflight_before = 0;  // Inflight when it was admitted, itself not.
-    uint16_t resource = 0;
     Criticality criticality = Criticality::kImportant;
     bool counted = false;  // Holds a place under the limit.
+    bool exempt = false;
   };
   explicit Permit(const Data& data) : data_(data) {}
-  inline void Abandon();
+  void Abandon();
 
   Data data_;
 };

@@ -21,7 +21,7 @@ class Waiter {
   Waiter() = default;
   Waiter(const Waiter&) = delete;
   Waiter& operator=(const Waiter&) = delete;
-  inline ~Waiter();
+  ~Waiter();
 
   bool waiting() const { return state_ == State::kWaiting; }
   const Request& request() const { return request_; }

@@ -50,6 +50,7 @@ struct LimitConfig {
   int32_t workers = 0;  // Known workers; 0: learn the limit.
   int32_t floor = 1;
   int32_t ceiling = 1'000'000;
+  friend bool operator==(const LimitConfig&, const LimitConfig&) = default;
 };
 
 enum class LawMode : uint8_t {
@@ -120,8 +121,12 @@ struct LimitLaw {
   LimitConfig config;
   LawMode mode = LawMode::kStart;
   bool distrust = false;  // base_latency was guessed; no verdict until drained.
-  uint64_t round = 0;     // Number of the open round.
-  Instant round_from{};   // When it opened; may lie ahead of now.
+  // More inflight gave more throughput the last time; nobody knows yet what
+  // the service can do, so demand cannot be said to exceed it.
+  bool searching = true;
+  bool flat = false;   // Start: one round has not grown; the next one decides.
+  uint64_t round = 0;  // Number of the open round.
+  Instant round_from{};  // When it opened; may lie ahead of now.
 
   double limit = 0;
   double capacity = 0;         // X, 1/s

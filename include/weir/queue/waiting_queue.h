@@ -44,6 +44,9 @@ class WaitingQueue {
   // Null when empty.
   Waiter* NextToRun(bool overloaded) const;
   Waiter* NextToLeave() const;
+  // The one after `waiter`, or the first for null; all of them, in no
+  // particular order.
+  Waiter* Next(const Waiter* waiter) const;
   // Null when no waiter has a deadline.
   Waiter* NextToExpire() const { return heap_; }
 

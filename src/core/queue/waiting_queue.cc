@@ -1,0 +1,137 @@
+#include "weir/queue/waiting_queue.h"
+
+#include <bit>
+
+namespace weir {
+
+Criticality WaitingQueue::MostCritical() const {
+  size_t i = 0;
+  while (classes_[i].size == 0) ++i;
+  return static_cast<Criticality>(i);
+}
+
+Criticality WaitingQueue::LeastCritical() const {
+  size_t i = kCriticalities - 1;
+  while (classes_[i].size == 0) --i;
+  return static_cast<Criticality>(i);
+}
+
+void WaitingQueue::Append(List& list, Waiter& waiter,
+                          Waiter::Link Waiter::*link) {
+  (waiter.*link).next = nullptr;
+  (waiter.*link).previous = list.last;
+  (list.last != nullptr ? (list.last->*link).next : list.first) = &waiter;
+  list.last = &waiter;
+}
+
+void WaitingQueue::Take(List& list, Waiter& waiter,
+                        Waiter::Link Waiter::*link) {
+  Waiter* const next = (waiter.*link).next;
+  Waiter* const previous = (waiter.*link).previous;
+  (previous != nullptr ? (previous->*link).next : list.first) = next;
+  (next != nullptr ? (next->*link).previous : list.last) = previous;
+  waiter.*link = {};
+}
+
+void WaitingQueue::Push(Waiter& waiter) {
+  Class& c = classes_[Index(waiter.request_.criticality)];
+  Append(c.all, waiter, &Waiter::by_class_);
+  Append(c.by_usage[waiter.usage_], waiter, &Waiter::by_usage_);
+  c.used_levels |= 1U << waiter.usage_;
+  ++c.size;
+  ++size_;
+  waiter.child_ = waiter.sibling_ = waiter.left_ = nullptr;
+  if (waiter.request_.deadline != kNever) heap_ = Meld(heap_, &waiter);
+}
+
+void WaitingQueue::Remove(Waiter& waiter) {
+  Class& c = classes_[Index(waiter.request_.criticality)];
+  Take(c.all, waiter, &Waiter::by_class_);
+  List& level = c.by_usage[waiter.usage_];
+  Take(level, waiter, &Waiter::by_usage_);
+  if (level.first == nullptr) c.used_levels &= ~(1U << waiter.usage_);
+  --c.size;
+  --size_;
+  if (waiter.request_.deadline != kNever) HeapRemove(waiter);
+}
+
+Waiter* WaitingQueue::NextToRun(bool overloaded) const {
+  if (empty()) return nullptr;
+  const Criticality most = MostCritical();
+  const Class& c = classes_[Index(most)];
+  if (overloaded && most == LeastCritical()) {
+    return c.by_usage[static_cast<size_t>(std::countr_zero(c.used_levels))]
+        .first;
+  }
+  return c.all.first;
+}
+
+Waiter* WaitingQueue::NextToLeave() const {
+  if (empty()) return nullptr;
+  const Class& c = classes_[Index(LeastCritical())];
+  return c.by_usage[static_cast<size_t>(std::bit_width(c.used_levels)) - 1]
+      .first;
+}
+
+Waiter* WaitingQueue::Next(const Waiter* waiter) const {
+  size_t next_class = 0;
+  if (waiter != nullptr) {
+    if (waiter->by_class_.next != nullptr) return waiter->by_class_.next;
+    next_class = Index(waiter->request_.criticality) + 1;
+  }
+  for (; next_class < kCriticalities; ++next_class) {
+    if (classes_[next_class].size > 0) return classes_[next_class].all.first;
+  }
+  return nullptr;
+}
+
+// The later of two heaps becomes the first child of the other.
+Waiter* WaitingQueue::Meld(Waiter* a, Waiter* b) {
+  if (a == nullptr) return b;
+  if (b == nullptr) return a;
+  if (b->request_.deadline < a->request_.deadline) std::swap(a, b);
+  b->left_ = a;
+  b->sibling_ = a->child_;
+  if (a->child_ != nullptr) a->child_->left_ = b;
+  a->child_ = b;
+  return a;
+}
+
+// Pairs neighbours from left to right, then melds the pairs from right to
+// left; iterative, since a list of children can be as long as the queue.
+Waiter* WaitingQueue::MeldChildren(Waiter* first) {
+  Waiter* pairs = nullptr;  // The last pair first, linked by sibling_.
+  while (first != nullptr) {
+    Waiter* const a = first;
+    Waiter* const b = a->sibling_;
+    first = b != nullptr ? b->sibling_ : nullptr;
+    a->sibling_ = a->left_ = nullptr;
+    if (b != nullptr) b->sibling_ = b->left_ = nullptr;
+    Waiter* const pair = Meld(a, b);
+    pair->sibling_ = pairs;
+    pairs = pair;
+  }
+  Waiter* root = nullptr;
+  while (pairs != nullptr) {
+    Waiter* const next = pairs->sibling_;
+    pairs->sibling_ = nullptr;
+    root = Meld(root, pairs);
+    pairs = next;
+  }
+  return root;
+}
+
+void WaitingQueue::HeapRemove(Waiter& waiter) {
+  Waiter* const rest = MeldChildren(waiter.child_);
+  if (heap_ == &waiter) {
+    heap_ = rest;
+  } else {
+    Waiter* const left = waiter.left_;
+    (left->child_ == &waiter ? left->child_ : left->sibling_) = waiter.sibling_;
+    if (waiter.sibling_ != nullptr) waiter.sibling_->left_ = left;
+    heap_ = Meld(heap_, rest);
+  }
+  waiter.child_ = waiter.sibling_ = waiter.left_ = nullptr;
+}
+
+}  // namespace weir
