@@ -37,6 +37,8 @@ struct Resource {
   // and its latency teaches nothing.
   bool stream = false;
   StageModes stages{};  // kEnforce each, unless the policy says otherwise.
+
+  bool operator==(const Resource&) const = default;
 };
 
 // Where an adapter reads a property of a request.
@@ -48,12 +50,16 @@ struct Source {
   };
   Kind kind = Kind::kHeader;
   std::string key;
+
+  bool operator==(const Source&) const = default;
 };
 
 // An IPv4 or IPv6 network; IPv4 is held as ::ffff:a.b.c.d with bits + 96.
 struct Network {
   std::array<uint8_t, 16> address{};
   uint8_t prefix_bits = 0;
+
+  bool operator==(const Network&) const = default;
 };
 
 struct Policy {
@@ -90,6 +96,8 @@ struct Policy {
 
   // The first broken rule of those above, or nothing.
   std::optional<Error> Check() const;
+
+  bool operator==(const Policy&) const = default;
 };
 
 }  // namespace weir

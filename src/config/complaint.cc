@@ -46,13 +46,13 @@ Excerpt MakeExcerpt(std::string_view line, const Place& place) {
   return excerpt;
 }
 
-std::string Where(const Source& source, const Place& place) {
+std::string Where(const SourceText& source, const Place& place) {
   if (place.line == 0) return source.name();
   return source.name() + ':' + std::to_string(place.line) + ':' +
          std::to_string(place.column);
 }
 
-std::string Quote(const Source& source, const Place& place) {
+std::string Quote(const SourceText& source, const Place& place) {
   if (place.line == 0) return {};
   const Excerpt excerpt = MakeExcerpt(source.Line(place.line), place);
   const std::string bar = " |";
@@ -64,7 +64,7 @@ std::string Quote(const Source& source, const Place& place) {
   return out;
 }
 
-std::string PrintOne(const Source& source, const Complaint& complaint) {
+std::string PrintOne(const SourceText& source, const Complaint& complaint) {
   std::string out = Where(source, complaint.place) +
                     ": error: " + complaint.what + '\n' +
                     Quote(source, complaint.place);
@@ -80,7 +80,7 @@ std::string PrintOne(const Source& source, const Complaint& complaint) {
 
 }  // namespace
 
-Source::Source(std::string name, std::string text)
+SourceText::SourceText(std::string name, std::string text)
     : name_(std::move(name)), text_(std::move(text)) {
   starts_.push_back(0);
   for (size_t i = 0; i < text_.size(); ++i) {
@@ -88,7 +88,7 @@ Source::Source(std::string name, std::string text)
   }
 }
 
-std::string_view Source::Line(int number) const {
+std::string_view SourceText::Line(int number) const {
   if (number < 1 || number > lines()) return {};
   const size_t index = static_cast<size_t>(number) - 1;
   const size_t begin = starts_[index];

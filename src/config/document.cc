@@ -30,7 +30,14 @@ void ComplainOfUnknown(DocumentState& state, const Node& node,
   const auto found = state.known.find(row);
   const auto& known = found == state.known.end() ? kNone : found->second;
   std::string fix;
-  if (const auto nearest = Nearest(node.key, known); !nearest.empty()) {
+  if (row.ends_with(".*") && node.kind == Node::Kind::kTable && !node.inlined) {
+    // [resource.a.b] is `b` in `a`; a name with a dot needs quotes.
+    const size_t dot = table.rfind('.');
+    fix = "write `[" + std::string(table.substr(0, dot + 1)) + '"' +
+          std::string(table.substr(dot + 1)) + '.' + node.key +
+          "\"]` if the dot is part of the name";
+    fix = PrintableText(fix);
+  } else if (const auto nearest = Nearest(node.key, known); !nearest.empty()) {
     fix = "write `" + std::string(nearest) + "`, or remove the key";
   } else if (const std::string home = HomeOf(state, node.key); !home.empty()) {
     fix = home;
@@ -39,8 +46,8 @@ void ComplainOfUnknown(DocumentState& state, const Node& node,
     if (!known.empty()) fix += "; known are " + JoinWords(known, "`");
   }
   state.complaints.Add({node.key_place,
-                        "unknown key " + QuoteKey(node.key) + " in " +
-                            PrintableText(TableName(table)),
+                        "unknown key " + QuoteKey(node.key) + ' ' +
+                            PrintableText(InTable(table)),
                         std::nullopt,
                         "a key that nobody reads would do nothing, unnoticed",
                         std::move(fix)});
@@ -169,7 +176,7 @@ Document Document::Parse(std::string text, std::string name) {
   const bool too_long = text.size() > kMaxBytes;
   if (too_long) text.clear();
   auto state = std::make_unique<DocumentState>(
-      std::make_shared<const Source>(std::move(name), std::move(text)));
+      std::make_shared<const SourceText>(std::move(name), std::move(text)));
   if (too_long) {
     state->complaints.Add(TooLong());
     state->tree.incomplete = true;
@@ -185,7 +192,7 @@ Document Document::Load(const std::string& path) {
   FileText file = ReadFileText(path, kMaxBytes);
   if (!file.complaint) return Parse(std::move(file.text), path);
   auto state = std::make_unique<DocumentState>(
-      std::make_shared<const Source>(path, std::string()));
+      std::make_shared<const SourceText>(path, std::string()));
   state->complaints.Add(std::move(*file.complaint));
   state->tree.incomplete = true;
   return Document(std::move(state));
@@ -196,10 +203,17 @@ Section Document::root() {
   return {state_.get(), &root, &root, "", ""};
 }
 
-const Source& Document::source() const { return *state_->source; }
+const SourceText& Document::source() const { return *state_->source; }
 
 void Document::Complain(Complaint complaint) {
   state_->complaints.Add(std::move(complaint));
+}
+
+void Document::ComplainOfAbsence(Place place, std::string what, std::string why,
+                                 std::string fix) {
+  if (state_->tree.incomplete) return;
+  Complain(
+      {place, std::move(what), std::nullopt, std::move(why), std::move(fix)});
 }
 
 const Complaints& Document::Finish() {

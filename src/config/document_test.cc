@@ -59,7 +59,7 @@ TEST(DocumentTest, EveryComplaintComesInOneRunInTheOrderOfTheText) {
   }
 
   EXPECT_EQ(what, (std::vector<std::string>{
-                      "1 unknown key `flor` in the top level",
+                      "1 unknown key `flor` at the top level",
                       "2 `floor` is 0, below 1", "4 `queue.wait` has no unit",
                       "5 `3s` has no quotes", "6 `wait` is given twice"}));
 }

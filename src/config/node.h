@@ -45,7 +45,7 @@ struct Tree {
 };
 
 // Reads TOML 1.0.  Complains of what is not, and goes on where that is safe.
-Tree ParseToml(const std::shared_ptr<const Source>& source,
+Tree ParseToml(const std::shared_ptr<const SourceText>& source,
                Complaints& complaints);
 
 }  // namespace weir::config

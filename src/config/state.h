@@ -16,13 +16,13 @@
 namespace weir::config {
 
 struct DocumentState {
-  explicit DocumentState(std::shared_ptr<const Source> from)
+  explicit DocumentState(std::shared_ptr<const SourceText> from)
       : source(from), complaints(std::move(from)) {}
 
   // Adds a row unless its path has one.
   void AddRow(Row row);
 
-  std::shared_ptr<const Source> source;
+  std::shared_ptr<const SourceText> source;
   Complaints complaints;
   Tree tree;
   std::vector<Row> rows;
@@ -34,8 +34,8 @@ struct DocumentState {
 // "limit.floor"; `key` alone at the root.
 std::string JoinPath(std::string_view table, std::string_view key);
 
-// "the top level" or "`[limit]`".
-std::string TableName(std::string_view path);
+// "at the top level" or "in `[limit]`".
+std::string InTable(std::string_view path);
 
 // The word of `known` that `word` most likely stands for; empty when none is
 // near.  Swapped neighbours count as one mistake; one mistake in three letters

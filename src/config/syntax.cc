@@ -35,6 +35,13 @@ bool LooksWhole(std::string_view line) {
          !Contains(text.substr(0, equals), "{");
 }
 
+// Whether a line leaves a list or a text open.
+bool LeavesOpen(std::string_view line) {
+  return std::count(line.begin(), line.end(), '[') !=
+             std::count(line.begin(), line.end(), ']') ||
+         Contains(line, "\"\"\"") || Contains(line, "'''");
+}
+
 // A stretch of bytes of a line.
 struct Stretch {
   size_t begin = 0;
@@ -118,7 +125,7 @@ const Node* FollowPath(const Node* from, std::string_view path) {
 }
 
 // The first definition of what line `number` defines again.
-const Node* FirstDefinition(const Source& source, int number,
+const Node* FirstDefinition(const SourceText& source, int number,
                             std::string_view key, const Node& before) {
   if (IsHeader(source.Line(number))) {
     return FollowPath(&before, HeaderPath(source.Line(number)));
@@ -135,7 +142,7 @@ const Node* FirstDefinition(const Source& source, int number,
   return FollowPath(section, key);
 }
 
-Complaint DescribeTwice(const Source& source, const SyntaxError& error,
+Complaint DescribeTwice(const SourceText& source, const SyntaxError& error,
                         const Node* before) {
   const std::string_view line = source.Line(error.line);
   Stretch where;
@@ -212,7 +219,7 @@ bool IsBareDurationOrRate(std::string_view word) {
   return !word.empty() && (ParseDuration(word).ok() || ParseRate(word).ok());
 }
 
-Complaint DescribeOther(const Source& source, const SyntaxError& error) {
+Complaint DescribeOther(const SourceText& source, const SyntaxError& error) {
   const std::string_view line = source.Line(error.line);
   const Stretch where = TokenAt(line, ByteOfColumn(line, error.column));
   const std::string word =
@@ -223,7 +230,7 @@ Complaint DescribeOther(const Source& source, const SyntaxError& error) {
       error.column > CountCodePoints(line)) {
     said = kOpenText;  // The control character is the line's end.
   }
-  if (IsBareDurationOrRate(word)) {
+  if (!Contains(said, "end-of-file") && IsBareDurationOrRate(word)) {
     return {place, "`" + word + "` has no quotes", std::nullopt,
             "durations and rates are text, and text stands in quotes",
             "write \"" + word + "\""};
@@ -255,7 +262,7 @@ Complaint DescribeOther(const Source& source, const SyntaxError& error) {
 
 }  // namespace
 
-bool ComplainOfBytes(const Source& source, int most_dots,
+bool ComplainOfBytes(const SourceText& source, int most_dots,
                      Complaints& complaints) {
   const size_t before = complaints.size();
   for (int number = 1; number <= source.lines(); ++number) {
@@ -282,7 +289,7 @@ bool ComplainOfBytes(const Source& source, int most_dots,
   return complaints.size() > before;
 }
 
-MendableText::MendableText(const Source& source) : source_(source) {
+MendableText::MendableText(const SourceText& source) : source_(source) {
   for (int number = 1; number <= source.lines(); ++number) {
     lines_.emplace_back(source.Line(number));
   }
@@ -314,11 +321,17 @@ bool MendableText::Mend(const SyntaxError& error, const Node* before,
                         Complaints& complaints) {
   const int number = error.line;
   std::string& line = lines_[static_cast<size_t>(number - 1)];
-  if (number == last_mended_ + 1 && !LooksWhole(line)) return false;
+  if (opened_ && number == last_mended_ + 1 && !LooksWhole(line)) {
+    line.clear();  // A left-over of a complaint, not one of its own.
+    last_mended_ = number;
+    return before != nullptr;
+  }
   complaints.Add(Describe(error, before));
   // A line that was mended before and still is wrong cannot be helped.
   if (before == nullptr || line.empty()) return false;
+  opened_ = LeavesOpen(line);
   if (IsHeader(line)) {
+    opened_ = false;
     line = "[\"" + std::string(kReplacedHeader) + std::to_string(replaced_++) +
            "\"]";
     lost_something_ = true;
@@ -333,9 +346,17 @@ bool MendableText::Mend(const SyntaxError& error, const Node* before,
 
 Complaint MendableText::Describe(const SyntaxError& error,
                                  const Node* before) const {
-  return Contains(error.description, kRedefine)
-             ? DescribeTwice(source_, error, before)
-             : DescribeOther(source_, error);
+  if (Contains(error.description, kRedefine)) {
+    return DescribeTwice(source_, error, before);
+  }
+  Complaint out = DescribeOther(source_, error);
+  if (error.begin != 0 && error.begin != error.line) {
+    const std::string_view line = source_.Line(error.begin);
+    const size_t first = std::min(line.find_first_not_of(kBlanks), line.size());
+    out.note = Note{ToPlace(error.begin, line, TokenAt(line, first)),
+                    "what is not complete begins here"};
+  }
+  return out;
 }
 
 }  // namespace weir::config

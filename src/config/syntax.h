@@ -17,6 +17,7 @@ struct SyntaxError {
   int line = 1;
   int column = 1;
   std::string description;
+  int begin = 0;  // Line where the statement begins that it is in; 0: unknown.
 };
 
 // Headers that cannot stand are replaced by one of this name and a number, so
@@ -26,14 +27,14 @@ inline constexpr std::string_view kReplacedHeader = "weir replaced header ";
 // Complains of bytes that are not UTF-8, and of lines with more than
 // `most_dots` dots (the parser recurses for each of a key).  True when there
 // are any.
-bool ComplainOfBytes(const Source& source, int most_dots,
+bool ComplainOfBytes(const SourceText& source, int most_dots,
                      Complaints& complaints);
 
 // The text of a source, of which lines with errors are taken out one by one,
 // so that one run finds the errors of all lines.
 class MendableText {
  public:
-  explicit MendableText(const Source& source);
+  explicit MendableText(const SourceText& source);
 
   std::string Joined() const { return JoinedBefore(lines() + 1); }
   // The lines before that one.
@@ -56,9 +57,10 @@ class MendableText {
  private:
   Complaint Describe(const SyntaxError& error, const Node* before) const;
 
-  const Source& source_;
+  const SourceText& source_;
   std::vector<std::string> lines_;
   int last_mended_ = -1;
+  bool opened_ = false;  // The line last mended began a value of several lines.
   int replaced_ = 0;
   bool lost_something_ = false;
 };

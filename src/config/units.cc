@@ -67,6 +67,7 @@ Decimal ReadDecimal(std::string_view text) {
 }
 
 Error UnknownUnit(std::string_view unit) {
+  if (unit.starts_with(' ')) return Error{"has a blank before its unit"};
   return Error{"has the unknown unit `" + std::string(unit) + "`; known are " +
                std::string(kKnownUnits)};
 }

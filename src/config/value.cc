@@ -25,7 +25,7 @@ std::string_view NameOf(Kind kind) {
     case Kind::kNumber:
       return "a number";
     case Kind::kBoolean:
-      return "true or false";
+      return "a boolean";
     case Kind::kDate:
       return "a date or a time";
   }
@@ -78,9 +78,11 @@ class Reader {
   // Adds the row, and complains when a required key is missing.
   Reader(const Value& value, Spec spec)
       : value_(value), spec_(std::move(spec)) {
-    value.state_->AddRow({value.row_, spec_.shape, spec_.fallback,
-                          std::string(spec_.absent), spec_.required,
-                          std::string(spec_.about)});
+    const bool element = value.row_.ends_with("[]");
+    if (!element)
+      value.state_->AddRow({value.row_, spec_.shape, spec_.fallback,
+                            std::string(spec_.absent), spec_.required,
+                            std::string(spec_.about)});
     if (!value.present() && spec_.required) ComplainOfMissing();
   }
 
@@ -90,11 +92,11 @@ class Reader {
   }
 
   // The value if it is of that kind; else null, with a complaint unless it is
-  // absent.
-  const Node* Expect(Kind kind) const {
+  // absent.  `wanted` names in words what is expected.
+  const Node* Expect(Kind kind, std::string_view wanted) const {
     const Node* node = value_.node_;
     if (node == nullptr || node->kind == kind) return node;
-    ComplainOfKind();
+    ComplainOfKind(kind, wanted);
     return nullptr;
   }
 
@@ -108,8 +110,9 @@ class Reader {
   }
   // `what` goes on after the name; `fix` gets its "or remove ...".
   void Complain(const std::string& what, const std::string& fix) const {
-    value_.Complain(Name() + ' ' + what, Why(),
-                    fix + value_.OrRemove(spec_.fallback));
+    value_.Complain(
+        Name() + ' ' + what, Why(),
+        spec_.required ? fix : fix + value_.OrRemove(spec_.fallback));
   }
 
   template <typename T, typename Format>
@@ -130,32 +133,28 @@ class Reader {
     return field;
   }
 
-  void ComplainOfKind() const {
+  void ComplainOfKind(Kind kind, std::string_view wanted) const {
     const Node& node = *value_.node_;
     std::string fix = "write " + spec_.shape;
     // "64" where 64 is meant.
-    const bool bare_wanted = spec_.shape.starts_with("an integer") ||
-                             spec_.shape.starts_with("a number") ||
-                             spec_.shape == "true or false";
-    if (node.kind == Kind::kText && bare_wanted) fix += ", without quotes";
-    Complain("is " + std::string(NameOf(node.kind)) + ", not " + Wanted(), fix);
+    if (node.kind == Kind::kText && kind != Kind::kArray) {
+      fix += ", without quotes";
+    }
+    Complain(
+        "is " + std::string(NameOf(node.kind)) + ", not " + std::string(wanted),
+        fix);
   }
 
  private:
   std::string Name() const { return '`' + PrintableText(value_.path()) + '`'; }
 
-  // "an integer" of "an integer from 1 to 100".
-  std::string Wanted() const {
-    for (const std::string_view kind :
-         {"an integer", "a number", "a duration", "a rate", "true or false"}) {
-      if (spec_.shape.starts_with(kind)) return std::string(kind);
-    }
-    return spec_.shape.starts_with("a list") ? "a list" : "text";
-  }
-
   std::string Why() const {
     if (spec_.about.empty()) return Name() + " is " + spec_.shape;
-    return Name() + " is " + std::string(spec_.about) + ": " + spec_.shape;
+    // "is the smallest limit", but "says where to look".
+    const bool clause =
+        spec_.about.starts_with("wh") || spec_.about.starts_with("how ");
+    return Name() + (clause ? " says " : " is ") + std::string(spec_.about) +
+           ": " + spec_.shape;
   }
 
   void ComplainOfMissing() const {
@@ -231,9 +230,28 @@ Field<int64_t> Value::ReadInteger(const Rule<int64_t>& rule) const {
     reader.Complain("is " + Written(node_->number) + ", not an integer");
     return field;
   }
-  const Node* node = reader.Expect(Kind::kInteger);
+  const Node* node = reader.Expect(Kind::kInteger, "an integer");
   return node == nullptr ? field
                          : reader.Check(field, node->integer, rule, format);
+}
+
+Field<int64_t> Value::ReadOneOf(const IntegerChoice& choice) const {
+  std::vector<std::string> known;
+  for (const int64_t value : choice.values) known.push_back(Written(value));
+  const Reader reader(*this, {JoinWords(known, "", " or "),
+                              choice.fallback ? Written(*choice.fallback) : "",
+                              choice.about, known.front(), "", false});
+  auto field = reader.Start(choice.fallback);
+  const Node* node = reader.Expect(Kind::kInteger, "an integer");
+  if (node == nullptr) return field;
+  const auto& values = choice.values;
+  if (std::find(values.begin(), values.end(), node->integer) == values.end()) {
+    reader.Complain("is " + Written(node->integer));
+    return field;
+  }
+  field.value = node->integer;
+  field.given = true;
+  return field;
 }
 
 Field<double> Value::ReadNumber(const Rule<double>& rule) const {
@@ -243,7 +261,7 @@ Field<double> Value::ReadNumber(const Rule<double>& rule) const {
   double number = 0;
   if (reader.Is(Kind::kInteger)) {
     number = static_cast<double>(node_->integer);
-  } else if (const Node* node = reader.Expect(Kind::kNumber)) {
+  } else if (const Node* node = reader.Expect(Kind::kNumber, "a number")) {
     number = node->number;
   } else {
     return field;
@@ -261,7 +279,7 @@ Field<bool> Value::ReadBoolean(const Rule<bool>& rule) const {
   const Reader reader(*this, {"true or false", fallback, rule.about, "true",
                               rule.absent, rule.required});
   auto field = reader.Start(rule.fallback);
-  if (const Node* node = reader.Expect(Kind::kBoolean)) {
+  if (const Node* node = reader.Expect(Kind::kBoolean, "true or false")) {
     field.value = node->boolean;
     field.given = true;
   }
@@ -274,11 +292,18 @@ Field<std::string> Value::ReadText(const Rule<std::string>& rule) const {
                        rule.fallback ? Quoted(*rule.fallback) : std::string(),
                        rule.about, rule.example, rule.absent, rule.required});
   auto field = reader.Start(rule.fallback);
-  const Node* node = reader.Expect(Kind::kText);
+  const Node* node = reader.Expect(Kind::kText, "text");
   if (node == nullptr) return field;
   if (rule.accepts && !rule.accepts(node->text)) {
     reader.Complain("is not " + std::string(rule.shape));
     return field;
+  }
+  if (rule.problem) {
+    if (const std::string problem = rule.problem(node->text);
+        !problem.empty()) {
+      reader.Complain(PrintableText(problem));
+      return field;
+    }
   }
   field.value = node->text;
   field.given = true;
@@ -303,7 +328,7 @@ Field<Duration> Value::ReadDuration(const Rule<Duration>& rule) const {
     }
     return field;
   }
-  const Node* node = reader.Expect(Kind::kText);
+  const Node* node = reader.Expect(Kind::kText, "a duration in quotes");
   if (node == nullptr) return field;
   const Result<Duration> duration = ParseDuration(node->text);
   if (!duration) {
@@ -321,7 +346,7 @@ Field<double> Value::ReadRate(const Rule<double>& rule) const {
     reader.Complain("has no unit", "write \"" + number + "/s\"");
     return field;
   }
-  const Node* node = reader.Expect(Kind::kText);
+  const Node* node = reader.Expect(Kind::kText, "a rate in quotes");
   if (node == nullptr) return field;
   const Result<double> rate = ParseRate(node->text);
   if (!rate) {
@@ -339,7 +364,7 @@ Field<size_t> Value::ReadWord(const Words& words) const {
       *this, {shape, words.fallback ? Quoted(known[*words.fallback]) : "",
               words.about, shape, words.absent, words.required});
   auto field = reader.Start(words.fallback);
-  const Node* node = reader.Expect(Kind::kText);
+  const Node* node = reader.Expect(Kind::kText, "text");
   if (node == nullptr) return field;
   const auto found = std::find(known.begin(), known.end(), node->text);
   if (found != known.end()) {
@@ -354,10 +379,12 @@ Field<size_t> Value::ReadWord(const Words& words) const {
 }
 
 std::vector<Value> Value::ReadArray(std::string_view about,
-                                    std::string_view shape) const {
-  const Reader reader(*this, {std::string(shape), "", about, "", "", false});
+                                    std::string_view shape,
+                                    std::string_view fallback) const {
+  const Reader reader(
+      *this, {std::string(shape), std::string(fallback), about, "", "", false});
   std::vector<Value> out;
-  if (reader.Expect(Kind::kArray) == nullptr) return out;
+  if (reader.Expect(Kind::kArray, "a list") == nullptr) return out;
   for (Node& item : node_->children) {
     out.push_back(Value(state_, &item, node_, path_, row_ + "[]"));
   }

@@ -43,8 +43,8 @@ std::string JoinPath(std::string_view table, std::string_view key) {
   return out += key;
 }
 
-std::string TableName(std::string_view path) {
-  return path.empty() ? "the top level" : "`[" + std::string(path) + "]`";
+std::string InTable(std::string_view path) {
+  return path.empty() ? "at the top level" : "in `[" + std::string(path) + "]`";
 }
 
 std::string_view Nearest(std::string_view word,

@@ -49,9 +49,9 @@ struct Complaint {
 };
 
 // A text and the name it goes by in messages.
-class Source {
+class SourceText {
  public:
-  Source(std::string name, std::string text);
+  SourceText(std::string name, std::string text);
 
   const std::string& name() const { return name_; }
   const std::string& text() const { return text_; }
@@ -69,7 +69,7 @@ class Source {
 // The complaints about one source, in the order of their positions.
 class Complaints {
  public:
-  explicit Complaints(std::shared_ptr<const Source> source)
+  explicit Complaints(std::shared_ptr<const SourceText> source)
       : source_(std::move(source)) {}
 
   // Keeps the order; of two at one position the earlier added comes first.
@@ -78,7 +78,7 @@ class Complaints {
   bool empty() const { return list_.empty(); }
   size_t size() const { return list_.size(); }
   const std::vector<Complaint>& list() const { return list_; }
-  const Source& source() const { return *source_; }
+  const SourceText& source() const { return *source_; }
 
   // The form above.  `consequence` ends the last line.  At most kMostPrinted
   // are shown; the last line counts all.  Control characters of the source
@@ -90,7 +90,7 @@ class Complaints {
   static constexpr size_t kMostPrinted = 100;
 
  private:
-  std::shared_ptr<const Source> source_;
+  std::shared_ptr<const SourceText> source_;
   std::vector<Complaint> list_;
 };
 

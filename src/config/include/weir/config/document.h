@@ -97,6 +97,9 @@ struct Rule<std::string> {
   std::string_view shape = "text";  // "1 to 47 characters of a-z"
   // Whether a text has that shape; when empty, all have.
   std::function<bool(std::string_view)> accepts = {};
+  // What is wrong with a text, to go on after its key: "is no address".
+  // Empty when nothing is.
+  std::function<std::string(std::string_view)> problem = {};
   std::optional<std::string> fallback = std::nullopt;
   bool required = false;
   std::string_view example = {};
@@ -111,6 +114,13 @@ struct Choice {
   std::optional<E> fallback = std::nullopt;
   bool required = false;
   std::string_view absent = {};
+};
+
+// One integer of several.
+struct IntegerChoice {
+  std::string_view about = {};
+  std::vector<int64_t> values = {};
+  std::optional<int64_t> fallback = std::nullopt;
 };
 
 // One row of the reference of a format: a key that was asked for.
@@ -138,6 +148,7 @@ class Value {
   Place place() const;
 
   Field<int64_t> ReadInteger(const Rule<int64_t>& rule) const;
+  Field<int64_t> ReadOneOf(const IntegerChoice& choice) const;
   Field<double> ReadNumber(const Rule<double>& rule) const;
   Field<bool> ReadBoolean(const Rule<bool>& rule) const;
   Field<std::string> ReadText(const Rule<std::string>& rule) const;
@@ -148,8 +159,10 @@ class Value {
   Field<E> ReadChoice(const Choice<E>& choice) const;
 
   // The elements of a list.  None when absent or no list (a complaint).
+  // `shape` and `fallback`, as written, are for messages and the reference.
   std::vector<Value> ReadArray(std::string_view about,
-                               std::string_view shape = "a list") const;
+                               std::string_view shape = "a list",
+                               std::string_view fallback = "") const;
   // A table, `[path]` or `path = { ... }`.  Absent: a section without keys.
   Section ReadTable(std::string_view about) const;
   // The tables of `[[path]]` or of a list of `{ ... }`, in order.
@@ -249,9 +262,13 @@ class Document {
   ~Document();
 
   Section root();
-  const Source& source() const;
+  const SourceText& source() const;
 
   void Complain(Complaint complaint);
+  // The same about something that is not there; not while something could not
+  // be read, since it may be that.
+  void ComplainOfAbsence(Place place, std::string what, std::string why,
+                         std::string fix);
 
   // Call when all keys were asked for.  Adds a complaint for each key of the
   // tables read that nobody asked for, and returns all.  While something could
