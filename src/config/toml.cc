@@ -23,6 +23,17 @@
 // Chosen: no format of ours nests values deeper than 3.  Destructors and
 // conversion recurse, at most 8 * kMostDotsInLine deep, well within a stack.
 #define TOML_MAX_NESTED_VALUES 8
+// toml++ 3.3 tells the compiler that no character from U+00A1 to U+0499 (and a
+// few more) comes where a blank may, as in `über = 1`.  They do come, and
+// are no blanks.
+#if __has_include(<toml++/impl/unicode.h>)
+#include <toml++/impl/forward_declarations.h>
+#undef TOML_UNREACHABLE
+#define TOML_UNREACHABLE return false
+#include <toml++/impl/unicode.h>
+#undef TOML_UNREACHABLE
+#define TOML_UNREACHABLE __builtin_unreachable()
+#endif
 #include <toml++/toml.h>
 
 namespace weir::config {
