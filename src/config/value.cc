@@ -150,9 +150,8 @@ class Reader {
 
   std::string Why() const {
     if (spec_.about.empty()) return Name() + " is " + spec_.shape;
-    // "is the smallest limit", but "says where to look".
-    const bool clause =
-        spec_.about.starts_with("wh") || spec_.about.starts_with("how ");
+    // "is the smallest limit", but "says whether it rests".
+    const bool clause = spec_.about.starts_with("whe");
     return Name() + (clause ? " says " : " is ") + std::string(spec_.about) +
            ": " + spec_.shape;
   }
