@@ -41,6 +41,8 @@ using Action = std::function<int()>;
 // Prints "weir: MESSAGE" to the standard error and returns `status`.
 int Fail(ExitStatus status, std::string_view message);
 
+void AddCheckCommand(CLI::App& app, Action& action);
+
 }  // namespace weir::cli
 
 #endif  // WEIR_CLI_COMMAND_H_

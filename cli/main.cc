@@ -23,6 +23,7 @@ int Main(int argc, char** argv) {
   });
 
   Action action;
+  AddCheckCommand(app, action);
 
   try {
     app.parse(argc, argv);
