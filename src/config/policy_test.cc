@@ -242,6 +242,26 @@ TEST(PolicyTest, ATextLargerThanTheMostIsNotRead) {
   EXPECT_EQ(policy.complaints().size(), 1u);
 }
 
+// The rows of the reference are those that the reader asks for, word by word.
+TEST(PolicyTest, TheReferenceHasEveryKeyWithItsRangeAndDefault) {
+  Document document = Document::Parse("service = 'x'\n[resource.a]", "x");
+  ASSERT_TRUE(ReadPolicy(document).ok());
+  std::vector<std::string> expected;
+  for (const Row& row : document.Rows()) {
+    std::string fallback = row.absent;
+    if (row.required) fallback = "required";
+    if (!row.fallback.empty()) fallback = '`' + row.fallback + '`';
+    expected.push_back("| `" + row.path + "` | " + row.shape + " | " +
+                       fallback + " | " + row.about + " |");
+  }
+  std::vector<std::string> documented;
+  std::ifstream doc(ProjectDir() / "docs/policy.md");
+  for (std::string line; std::getline(doc, line);) {
+    if (line.starts_with("| `")) documented.push_back(line);
+  }
+  EXPECT_EQ(documented, expected);
+}
+
 TEST(PolicyTest, NetworksAreHeldAsIpv6) {
   const Network v4 = *ParseNetwork("10.0.0.0/8");
   EXPECT_EQ(v4.prefix_bits, 104);
