@@ -159,24 +159,21 @@ std::vector<std::string> BrokenBounds(const Scenario& scenario,
   std::vector<std::string> broken;
   for (const Bound& bound : scenario.bounds) {
     const Figures* figures = FindFigures(report, bound);
-    const std::optional<double> got =
+    const auto value =
         figures != nullptr ? Metric(*figures, bound.metric) : std::nullopt;
     const std::string where =
         bound.scope == Bound::Scope::kAll
             ? bound.metric
             : fmt::format("{} of {}", bound.metric, bound.of);
-    if (!got) {
+    if (!value) {
       broken.push_back(fmt::format("{} has no value in this run", where));
-      continue;
+    } else if (bound.min && !(*value >= *bound.min)) {
+      broken.push_back(fmt::format("{} is {:.6g}, expected at least {:.6g}",
+                                   where, *value, *bound.min));
+    } else if (bound.max && !(*value <= *bound.max)) {
+      broken.push_back(fmt::format("{} is {:.6g}, expected at most {:.6g}",
+                                   where, *value, *bound.max));
     }
-    const double value = *got;
-    const auto expect = [&](std::string_view at, double edge) {
-      broken.push_back(fmt::format("{} is {:.6g}, expected at {} {:.6g}", where,
-                                   value, at, edge));
-    };
-    // Written so that NaN breaks them.
-    if (bound.min && !(value >= *bound.min)) expect("least", *bound.min);
-    if (bound.max && !(value <= *bound.max)) expect("most", *bound.max);
   }
   return broken;
 }
