@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <deque>
 #include <fstream>
@@ -19,24 +20,23 @@ namespace {
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-// In the child, between fork and exec: only async-signal-safe calls.  Returns
-// when something failed, with errno set.
-void BecomeProgram(const ChildOptions& options, char* const* argv, pid_t parent,
-                   const sigset_t& signals_before) {
+// In the child after fork: only async-signal-safe calls.
+bool Settle(pid_t parent, const sigset_t& signals_before) {
   setpgid(0, 0);  // Ctrl-C goes to us alone; we stop the children in order.
-  if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0) return;
+  if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0) return false;
   if (getppid() != parent) _exit(0);  // It died before prctl() took effect.
-  sigprocmask(SIG_SETMASK, &signals_before, nullptr);
-  if (!options.inherits_output) {
-    const int log = open(options.log.c_str(),
-                         O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    if (log < 0 || dup2(log, STDOUT_FILENO) < 0 ||
-        dup2(log, STDERR_FILENO) < 0) {
-      return;
-    }
-  }
+  return sigprocmask(SIG_SETMASK, &signals_before, nullptr) == 0;
+}
+
+// The same, up to exec.  Returns when something failed, with errno set.
+void BecomeProgram(const char* log_path, char* const* argv) {
+  const int log =
+      open(log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
-  if (nothing >= 0) dup2(nothing, STDIN_FILENO);
+  if (log < 0 || nothing < 0 || dup2(log, STDOUT_FILENO) < 0 ||
+      dup2(log, STDERR_FILENO) < 0 || dup2(nothing, STDIN_FILENO) < 0) {
+    return;
+  }
   execv(argv[0], argv);
 }
 
@@ -79,7 +79,9 @@ Result<pid_t> Supervisor::Start(ChildOptions options) {
   const pid_t parent = getpid();
   const pid_t pid = fork();
   if (pid == 0) {
-    BecomeProgram(options, argv.data(), parent, signals_before_);
+    if (Settle(parent, signals_before_)) {
+      BecomeProgram(options.log.c_str(), argv.data());
+    }
     const int error = errno;
     [[maybe_unused]] const ssize_t told =
         write(failure[1], &error, sizeof error);
@@ -99,11 +101,21 @@ Result<pid_t> Supervisor::Start(ChildOptions options) {
   return pid;
 }
 
-Supervisor::Child* Supervisor::Find(pid_t pid) {
-  for (Child& child : children_) {
-    if (child.pid == pid) return &child;
+Result<pid_t> Supervisor::Start(std::string name,
+                                const std::function<int()>& function) {
+  std::fflush(nullptr);  // Or the copy would write it once more.
+  const pid_t parent = getpid();
+  const pid_t pid = fork();
+  if (pid < 0) {
+    return Error{"cannot start " + name + ": " + std::strerror(errno)};
   }
-  return nullptr;
+  if (pid == 0) {
+    const int status = Settle(parent, signals_before_) ? function() : 1;
+    std::fflush(nullptr);
+    _exit(status);
+  }
+  children_.push_back({.pid = pid, .options = {.name = std::move(name)}});
+  return pid;
 }
 
 std::optional<Supervisor::Event> Supervisor::Reap() {

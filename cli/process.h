@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,10 +20,9 @@
 namespace weir::cli {
 
 struct ChildOptions {
-  std::string name;               // For messages.
-  std::vector<std::string> argv;  // argv[0] is the path of the program.
-  std::string log;                // File for its standard output and error.
-  bool inherits_output = false;   // Its output goes where ours goes; no log.
+  std::string name{};               // For messages.
+  std::vector<std::string> argv{};  // argv[0] is the path of the program.
+  std::string log{};                // File for its standard output and error.
 };
 
 // The last `lines` lines of a file, as they stand; empty when there is none.
@@ -39,6 +39,11 @@ class Supervisor {
   // Starts a program.  When we die, however that is, it gets SIGTERM.  Fails
   // when the program cannot be executed.
   Result<pid_t> Start(ChildOptions options);
+
+  // The same for a function of ours, in a copy of this process, which must have
+  // no other threads; what it returns is the status.  Its output goes where
+  // ours goes.
+  Result<pid_t> Start(std::string name, const std::function<int()>& function);
 
   struct Event {
     enum class Kind { kStop, kExit, kTimeout } kind = Kind::kTimeout;
@@ -59,10 +64,9 @@ class Supervisor {
  private:
   struct Child {
     pid_t pid = 0;
-    ChildOptions options;
+    ChildOptions options{};
     bool running = true;
   };
-  Child* Find(pid_t pid);
   std::optional<Event> Reap();
 
   std::vector<Child> children_;

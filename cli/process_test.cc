@@ -80,6 +80,18 @@ TEST_F(ProcessTest, AnObituaryTellsTheSignalAndTheLastLines) {
   EXPECT_TRUE(text.ends_with("line 29")) << text;
 }
 
+TEST_F(ProcessTest, AFunctionRunsAsAChildAndReturnsItsStatus) {
+  Supervisor supervisor;
+  const pid_t us = getpid();
+  const Result<pid_t> pid = supervisor.Start(
+      "copy", [us] { return getppid() == us && getpgid(0) == getpid() ? 5 : 6; });
+  ASSERT_TRUE(pid.ok());
+  const Supervisor::Event event = supervisor.Wait(seconds(60));
+  EXPECT_EQ(event.pid, *pid);
+  EXPECT_EQ(event.status, 5);
+  EXPECT_EQ(supervisor.Obituary(event), "copy ended with status 5");
+}
+
 TEST_F(ProcessTest, ASignalToStopWaitsUntilItIsAskedFor) {
   Supervisor supervisor;
   raise(SIGINT);

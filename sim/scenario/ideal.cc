@@ -1,9 +1,14 @@
 #include "weir/scenario/ideal.h"
 
 #include <algorithm>
-#include <optional>
+#include <limits>
 
 namespace weir::scenario {
+namespace {
+
+constexpr size_t kNone = std::numeric_limits<size_t>::max();
+
+}  // namespace
 
 Ideal ComputeIdeal(const std::vector<double>& offered,
                    const std::vector<double>& capacity, Duration deadline) {
@@ -13,17 +18,17 @@ Ideal ComputeIdeal(const std::vector<double>& offered,
 
   double backlog = 0;
   size_t busy_since = 0;
-  std::optional<size_t> last_too_much;
+  size_t last_too_much = kNone;
   for (size_t i = 0;; ++i) {
-    if (i == steps || (backlog == 0 && last_too_much)) {
+    if (i == steps || (backlog == 0 && last_too_much != kNone)) {
       // A busy period is over.  If it overflowed, what waited at the last
       // overflow is forgotten and the rest of the period is played again.
-      if (!last_too_much) break;
-      for (size_t k = busy_since; k <= *last_too_much; ++k) {
+      if (last_too_much == kNone) break;
+      for (size_t k = busy_since; k <= last_too_much; ++k) {
         ideal.overload[k] = true;
       }
-      i = *last_too_much + 1;
-      last_too_much.reset();
+      i = last_too_much + 1;
+      last_too_much = kNone;
       backlog = 0;
       if (i == steps) break;
     }

@@ -159,21 +159,24 @@ std::vector<std::string> BrokenBounds(const Scenario& scenario,
   std::vector<std::string> broken;
   for (const Bound& bound : scenario.bounds) {
     const Figures* figures = FindFigures(report, bound);
-    const auto value =
+    const std::optional<double> got =
         figures != nullptr ? Metric(*figures, bound.metric) : std::nullopt;
     const std::string where =
         bound.scope == Bound::Scope::kAll
             ? bound.metric
             : fmt::format("{} of {}", bound.metric, bound.of);
-    if (!value) {
+    if (!got) {
       broken.push_back(fmt::format("{} has no value in this run", where));
-    } else if (bound.min && !(*value >= *bound.min)) {
-      broken.push_back(fmt::format("{} is {:.6g}, expected at least {:.6g}",
-                                   where, *value, *bound.min));
-    } else if (bound.max && !(*value <= *bound.max)) {
-      broken.push_back(fmt::format("{} is {:.6g}, expected at most {:.6g}",
-                                   where, *value, *bound.max));
+      continue;
     }
+    const double value = *got;
+    const auto expect = [&](std::string_view at, double edge) {
+      broken.push_back(fmt::format("{} is {:.6g}, expected at {} {:.6g}", where,
+                                   value, at, edge));
+    };
+    // Written so that NaN breaks them.
+    if (bound.min && !(value >= *bound.min)) expect("least", *bound.min);
+    if (bound.max && !(value <= *bound.max)) expect("most", *bound.max);
   }
   return broken;
 }
