@@ -12,6 +12,7 @@
 #include "node.h"
 #include "weir/config/complaint.h"
 #include "weir/config/document.h"
+#include "weir/config/nearest.h"
 
 namespace weir::config {
 
@@ -36,12 +37,6 @@ std::string JoinPath(std::string_view table, std::string_view key);
 
 // "at the top level" or "in `[limit]`".
 std::string InTable(std::string_view path);
-
-// The word of `known` that `word` most likely stands for; empty when none is
-// near.  Swapped neighbours count as one mistake; one mistake in three letters
-// is near, and one in two.
-std::string_view Nearest(std::string_view word,
-                         const std::vector<std::string>& known);
 
 // "`a`, `b` and `c`"; `quote` stands on both sides of each.
 std::string JoinWords(const std::vector<std::string>& words,

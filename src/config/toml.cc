@@ -41,10 +41,6 @@ namespace {
 
 // Chosen: past these, the text is no TOML at all.
 constexpr int kMostSyntaxErrors = 20;
-// Bytes parsed on account of errors, beyond the first time.  Chosen: all
-// kMostSyntaxErrors in a file of 50 KiB, one or two in the largest, which then
-// takes a fraction of a second.
-constexpr size_t kMostBytesAgain = 2 << 20;
 // Chosen: a hundred IPv4 addresses in one line are legal.
 constexpr int kMostDotsInLine = 300;
 
@@ -117,44 +113,28 @@ class Converter {
   const SourceText& source_;
 };
 
-// Parses the text of a source, and parts of it, and keeps count of how much.
-class Parser {
- public:
-  explicit Parser(const SourceText& source) : source_(source) {}
-
-  // Null when it is no TOML.
-  std::optional<Node> TryParse(std::string_view text, SyntaxError* error) {
-    parsed_ += text.size();
-    const toml::parse_result result = toml::parse(text);
-    if (result) return Converter(source_).Convert(result.table());
-    if (error != nullptr) {
-      const toml::source_position at = result.error().source().begin;
-      *error = {static_cast<int>(at.line),
-                std::max(1, static_cast<int>(at.column)),
-                std::string(result.error().description())};
-    }
-    return std::nullopt;
+std::optional<Node> TryParse(const SourceText& source, std::string_view text,
+                             SyntaxError* error) {
+  const toml::parse_result result = toml::parse(text);
+  if (result) return Converter(source).Convert(result.table());
+  if (error != nullptr) {
+    const toml::source_position at = result.error().source().begin;
+    *error = {static_cast<int>(at.line),
+              std::max(1, static_cast<int>(at.column)),
+              std::string(result.error().description())};
   }
+  return std::nullopt;
+}
 
-  bool exhausted() const {
-    return parsed_ > source_.text().size() + kMostBytesAgain;
+// Where the statement begins that has an error at `line` (mended text).  0 when
+// that is further up than is worth a look: each takes a parse.
+int StatementOf(const SourceText& source, const MendableText& text, int line) {
+  constexpr int kFurthest = 50;
+  for (int begin = line; begin > std::max(0, line - kFurthest); --begin) {
+    if (TryParse(source, text.JoinedBefore(begin), nullptr)) return begin;
   }
-
-  // Where the statement begins that has an error at `line`.  0 when that is
-  // further up than is worth a look.
-  int StatementOf(const MendableText& text, int line) {
-    constexpr int kFurthest = 50;
-    const int last = std::max(0, line - kFurthest);
-    for (int begin = line; begin > last && !exhausted(); --begin) {
-      if (TryParse(text.JoinedBefore(begin), nullptr)) return begin;
-    }
-    return 0;
-  }
-
- private:
-  const SourceText& source_;
-  size_t parsed_ = 0;
-};
+  return 0;
+}
 
 // Drops what came under headers that had to be replaced.
 void DropReplaced(Node& root) {
@@ -173,20 +153,19 @@ Tree ParseToml(const std::shared_ptr<const SourceText>& source,
     return tree;
   }
   MendableText text(*source);
-  Parser parser(*source);
   for (int errors = 0; errors < kMostSyntaxErrors; ++errors) {
     SyntaxError error;
-    if (auto root = parser.TryParse(text.Joined(), &error)) {
+    if (auto root = TryParse(*source, text.Joined(), &error)) {
       DropReplaced(*root);
       tree.root = std::move(*root);
       tree.incomplete = tree.incomplete || text.lost_something();
       return tree;
     }
     error.line = text.LineOf(error);
-    const auto before = parser.TryParse(text.JoinedBefore(error.line), nullptr);
-    error.begin = before ? error.line : parser.StatementOf(text, error.line);
+    const auto before =
+        TryParse(*source, text.JoinedBefore(error.line), nullptr);
+    error.begin = before ? error.line : StatementOf(*source, text, error.line);
     if (!text.Mend(error, before ? &*before : nullptr, complaints)) break;
-    if (parser.exhausted()) break;
   }
   tree.incomplete = true;
   return tree;
