@@ -1,0 +1,195 @@
+#include "configuration.h"
+
+#include <exception>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "log.h"
+#include "request.h"
+#include "weir/config/policy.h"
+
+namespace weir::nginx {
+namespace {
+
+// NGX_CONF_OK and NGX_CONF_ERROR, typed.
+char* const kOk = nullptr;
+char* const kError = reinterpret_cast<char*>(-1);
+
+// Runs `f` and turns an exception, which must not reach nginx, into a message.
+template <typename F>
+char* Guarded(ngx_conf_t* cf, F f) {
+  try {
+    return f();
+  } catch (const std::exception& e) {
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "weir: %s", e.what());
+    return kError;
+  }
+}
+
+std::string PlaceOf(const ngx_str_t& file, ngx_uint_t line) {
+  return std::string(View(file)) + ":" + std::to_string(line);
+}
+
+// The service of a policy file; it is read when it is first named.
+Service* FindService(ngx_conf_t* cf, Main& main, std::string path) {
+  for (const auto& service : main.services) {
+    if (service->path() == path) return service.get();
+  }
+  auto policy = config::LoadPolicy(path);
+  if (!policy) {
+    LogLines(NGX_LOG_EMERG, cf->log, policy.complaints().Print());
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "the policy \"%s\" is refused",
+                       path.c_str());
+    return nullptr;
+  }
+  for (const auto& other : main.services) {
+    if (other->policy().service == policy->service) {
+      ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                         "the policies \"%s\" and \"%s\" are both of the "
+                         "service `%s`; a service has one policy: use one file "
+                         "for both, or give one another `service`",
+                         other->path().c_str(), path.c_str(),
+                         policy->service.c_str());
+      return nullptr;
+    }
+  }
+  main.services.push_back(
+      std::make_unique<Service>(std::move(path), std::move(policy).value()));
+  return main.services.back().get();
+}
+
+char* SetPolicy(ngx_conf_t* cf, ngx_command_t*, void* conf) {
+  auto* location = static_cast<Location*>(conf);
+  if (location->service != nullptr) {
+    return const_cast<char*>("is duplicate");
+  }
+  ngx_str_t path = static_cast<ngx_str_t*>(cf->args->elts)[1];
+  if (ngx_conf_full_name(cf->cycle, &path, 1) != NGX_OK) return kError;
+  auto* main = static_cast<Main*>(
+      ngx_http_conf_get_module_main_conf(cf, ngx_http_weir_module));
+  return Guarded(cf, [&] {
+    location->service = FindService(cf, *main, std::string(View(path)));
+    return location->service == nullptr ? kError : kOk;
+  });
+}
+
+char* SetResource(ngx_conf_t* cf, ngx_command_t*, void* conf) {
+  auto* location = static_cast<Location*>(conf);
+  if (location->resource.data != nullptr) {
+    return const_cast<char*>("is duplicate");
+  }
+  location->resource = static_cast<ngx_str_t*>(cf->args->elts)[1];
+  location->file = cf->conf_file->file.name;
+  location->line = cf->conf_file->line;
+  return kOk;
+}
+
+// Which resource of the policy a location's requests are, if any.
+std::optional<Error> Resolve(Location& location) {
+  const std::string name(View(location.resource));
+  if (name.empty() || name == "off") return std::nullopt;
+  if (location.service == nullptr) {
+    return Error{"`weir " + name + "` needs a `weir_policy` here or around it"};
+  }
+  auto reference =
+      location.service->Refer({name, PlaceOf(location.file, location.line)});
+  if (!reference) return reference.error();
+  location.reference = *reference;
+  location.guarded = true;
+  return std::nullopt;
+}
+
+// None when there is no http block.
+std::span<const std::unique_ptr<Service>> ServicesOf(const ngx_cycle_t* cycle) {
+  if (ngx_get_conf(cycle->conf_ctx, ngx_http_module) == nullptr) return {};
+  return static_cast<Main*>(
+             ngx_http_cycle_get_module_main_conf(cycle, ngx_http_weir_module))
+      ->services;
+}
+
+}  // namespace
+
+ngx_command_t commands[] = {
+    {ngx_string("weir_policy"),
+     NGX_HTTP_MAIN_CONF | NGX_HTTP_SRV_CONF | NGX_HTTP_LOC_CONF |
+         NGX_CONF_TAKE1,
+     SetPolicy, NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
+    {ngx_string("weir"),
+     NGX_HTTP_MAIN_CONF | NGX_HTTP_SRV_CONF | NGX_HTTP_LOC_CONF |
+         NGX_CONF_TAKE1,
+     SetResource, NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
+    {ngx_string("weir_request_buffering"),
+     NGX_HTTP_MAIN_CONF | NGX_HTTP_SRV_CONF | NGX_HTTP_LOC_CONF | NGX_CONF_FLAG,
+     ngx_conf_set_flag_slot, NGX_HTTP_LOC_CONF_OFFSET,
+     offsetof(Location, request_buffering), nullptr},
+    ngx_null_command};
+
+void* CreateMain(ngx_conf_t* cf) {
+  ngx_pool_cleanup_t* cleanup = ngx_pool_cleanup_add(cf->pool, sizeof(Main));
+  if (cleanup == nullptr) return nullptr;
+  cleanup->handler = [](void* data) { static_cast<Main*>(data)->~Main(); };
+  return new (cleanup->data) Main;
+}
+
+void* CreateLocation(ngx_conf_t* cf) {
+  void* memory = ngx_pcalloc(cf->pool, sizeof(Location));
+  if (memory == nullptr) return nullptr;
+  auto* location = new (memory) Location;
+  location->request_buffering = NGX_CONF_UNSET;
+  return location;
+}
+
+char* MergeLocation(ngx_conf_t* cf, void* parent, void* child) {
+  const auto& outer = *static_cast<const Location*>(parent);
+  auto& inner = *static_cast<Location*>(child);
+  ngx_conf_merge_value(inner.request_buffering, outer.request_buffering, 1);
+  if (inner.service == nullptr) inner.service = outer.service;
+  if (inner.resource.data == nullptr) {
+    inner.resource = outer.resource;
+    inner.file = outer.file;
+    inner.line = outer.line;
+  }
+  return Guarded(cf, [&] {
+    const auto error = Resolve(inner);
+    if (!error) return kOk;
+    LogLines(NGX_LOG_EMERG, cf->log,
+             error->message + " in " + PlaceOf(inner.file, inner.line));
+    return kError;
+  });
+}
+
+ngx_int_t AttachServices(ngx_conf_t* cf) {
+  // `nginx -t` and `nginx -s` only look.
+  if (ngx_test_config || ngx_process == NGX_PROCESS_SIGNALLER) return NGX_OK;
+  auto* main = static_cast<Main*>(
+      ngx_http_conf_get_module_main_conf(cf, ngx_http_weir_module));
+  const char* const done = Guarded(cf, [&] {
+    for (const auto& service : main->services) {
+      if (const auto error = service->Attach()) {
+        LogLines(NGX_LOG_EMERG, cf->log,
+                 "weir_policy \"" + service->path() + "\": " + error->message);
+        return kError;
+      }
+    }
+    return kOk;
+  });
+  return done == kOk ? NGX_OK : NGX_ERROR;
+}
+
+void StartServices(ngx_cycle_t* cycle) {
+  for (const auto& service : ServicesOf(cycle)) {
+    try {
+      service->Start(cycle->log);
+    } catch (const std::exception& e) {
+      ngx_log_error(NGX_LOG_ALERT, cycle->log, 0,
+                    "weir is off in this worker: %s", e.what());
+    }
+  }
+}
+
+void StopServices(ngx_cycle_t* cycle) {
+  for (const auto& service : ServicesOf(cycle)) service->Stop();
+}
+
+}  // namespace weir::nginx

@@ -1,0 +1,39 @@
+#include "outcome.h"
+
+namespace weir::nginx {
+namespace {
+
+// Statuses by which a service says that it did not do the work.
+bool IsRefusal(int status) { return status == 429 || status == 503; }
+
+// Answers that nginx makes before any work: redirects, denials, not found.
+bool IsEarlyAnswer(const Ending& ending) {
+  return ending.contact == Contact::kNone && ending.status >= 300;
+}
+
+// Chosen: half.  Work takes about the base latency or longer; what fails in
+// less than half of it failed before the work.
+bool WasTooQuick(const Ending& ending) {
+  return ending.taken < ending.base_latency / 2;
+}
+
+}  // namespace
+
+Outcome Judge(const Ending& ending) {
+  if (ending.client_gone && !ending.whole) return Outcome::kCancelled;
+  if (ending.stream || ending.contact == Contact::kCache) {
+    return Outcome::kIgnored;
+  }
+  // 504 before a connection: the service's backlog is full.
+  if (ending.status == 504) return Outcome::kTimedOut;
+  if (ending.contact == Contact::kNotReached || IsEarlyAnswer(ending) ||
+      IsRefusal(ending.status)) {
+    return Outcome::kIgnored;
+  }
+  if (ending.status >= 500 || !ending.whole) {
+    return WasTooQuick(ending) ? Outcome::kIgnored : Outcome::kError;
+  }
+  return ending.held_back ? Outcome::kIgnored : Outcome::kOk;
+}
+
+}  // namespace weir::nginx

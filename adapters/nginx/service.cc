@@ -1,0 +1,227 @@
+#include "service.h"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "log.h"
+#include "request.h"
+#include "weir/config/policy.h"
+
+namespace weir::nginx {
+namespace {
+
+using namespace std::chrono_literals;
+
+// How often the policy file is looked at.
+// Chosen: a person who saves a file waits that long without wondering.
+constexpr Duration kFileInterval = 1s;
+
+// Longest that a timer of nginx is set for: a day, far from where its
+// milliseconds would wrap.
+constexpr Duration kLongestTimer = 24h;
+
+Instant Now() { return host::MonotonicClock::Now(); }
+
+// Milliseconds to set a timer for so that it does not fire before `at`.
+ngx_msec_t Until(Instant at, Instant now) {
+  const Duration wait = std::clamp(at - now, Duration::zero(), kLongestTimer);
+  return static_cast<ngx_msec_t>(
+      std::chrono::ceil<std::chrono::milliseconds>(wait).count());
+}
+
+}  // namespace
+
+Service::Service(std::string path, Policy policy)
+    : path_(std::move(path)),
+      policy_(std::make_shared<const Policy>(std::move(policy))) {}
+
+Service::~Service() = default;
+
+Result<size_t> Service::Refer(Reference reference) {
+  const auto index = policy_->FindResource(reference.resource);
+  if (!index) {
+    return Error{"the policy \"" + path_ + "\" has no resource `" +
+                 reference.resource + "`" +
+                 NearestResource(*policy_, reference.resource)};
+  }
+  for (size_t i = 0; i < references_.size(); ++i) {
+    if (references_[i].resource == reference.resource) return i;
+  }
+  references_.push_back(std::move(reference));
+  indices_.push_back(*index);
+  return references_.size() - 1;
+}
+
+std::optional<Error> Service::Attach() {
+  auto region = shm::SharedRegion::Open(*policy_, Now());
+  if (!region) return region.error();
+  region_.emplace(std::move(region).value());
+  return std::nullopt;
+}
+
+void Service::Event::Set(Service* owner, void (Service::*member)(),
+                         ngx_log_t* log) {
+  service = owner;
+  call = member;
+  connection.fd = static_cast<ngx_socket_t>(-1);
+  connection.data = this;
+  event.data = &connection;
+  event.log = log;
+  event.handler = [](ngx_event_t* ev) {
+    auto* self =
+        static_cast<Event*>(static_cast<ngx_connection_t*>(ev->data)->data);
+    (self->service->*self->call)();
+  };
+}
+
+void Service::Start(ngx_log_t* log) {
+  log_ = log;
+  if (!region_) return;
+  auto lease = shm::ShardLease::Claim(**region_);
+  if (!lease) {
+    LogLines(NGX_LOG_ALERT, log_,
+             "weir is off in this worker: " + lease.error().message);
+    return;
+  }
+  lease_.emplace(std::move(lease).value());
+  auto guard = Guard::Make(policy_, **region_, lease_->shard(), Now());
+  if (!guard) {
+    LogLines(NGX_LOG_ALERT, log_,
+             "weir is off in this worker: " + guard.error().message);
+    lease_.reset();
+    return;
+  }
+  guard_ = std::move(guard).value();
+  reclaimer_.emplace(**region_);
+  wake_.Set(this, &Service::Wake, log_);
+  drain_.Set(this, &Service::Drain, log_);
+  house_.Set(this, &Service::KeepHouse, log_);
+  // A worker that is asked to leave need not stay for it.
+  house_.event.cancelable = 1;
+  // The file may have changed since the master read it: when a dead worker is
+  // replaced, for one.
+  file_.emplace(path_);
+  FollowFile(file_->Reload());
+  KeepHouse();
+}
+
+void Service::Stop() {
+  if (!guard_) return;
+  if (wake_.event.timer_set) {
+    ngx_del_timer(&wake_.event);
+  }
+  if (drain_.event.posted) {
+    ngx_delete_posted_event(&drain_.event);
+  }
+  if (house_.event.timer_set) {
+    ngx_del_timer(&house_.event);
+  }
+  // A worker that is told to end at once leaves its requests as they are; their
+  // permits point to the guard, so it stays where it is.  Giving the shard back
+  // takes their places back.
+  if (guard_->inflight() > 0 || guard_->waiting() > 0) {
+    static_cast<void>(guard_.release());
+  } else {
+    guard_.reset();
+  }
+  lease_.reset();
+}
+
+void Service::Decided() {
+  if (waiting_ > 0) {
+    ngx_post_event(&drain_.event, &ngx_posted_events);
+  }
+}
+
+void Service::Wake() {
+  guard_->Tick(Now());
+  Drain();
+}
+
+void Service::Drain() {
+  while (Waiter* waiter = guard_->NextDecided()) Resume(*waiter);
+
+  ngx_event_t* event = &wake_.event;
+  const Instant wake = guard_->NextWake();
+  if (wake == kNever) {
+    // It would keep a worker from leaving.
+    if (event->timer_set) {
+      ngx_del_timer(event);
+    }
+    return;
+  }
+  const ngx_msec_t ms = Until(wake, Now());
+  if (event->timer_set) {
+    const auto earlier =
+        static_cast<ngx_msec_int_t>(ngx_current_msec + ms - event->timer.key);
+    if (earlier >= 0) return;
+    // nginx leaves a timer alone that is set to nearly the same time, and
+    // 300 ms are near to it.
+    ngx_del_timer(event);
+  }
+  ngx_add_timer(event, ms);
+}
+
+void Service::KeepHouse() {
+  const Instant now = Now();
+  const int64_t reclaimed = reclaimer_->Run(now);
+  if (reclaimed > 0) {
+    ngx_log_error(NGX_LOG_NOTICE, log_, 0,
+                  "weir: %L requests of dead workers of `%s` taken back",
+                  reclaimed, policy_->service.c_str());
+    Decided();
+  }
+  if (now >= file_due_ && !ngx_exiting) {
+    file_due_ = now + kFileInterval;
+    try {
+      FollowFile(file_->Poll());
+    } catch (const std::exception& e) {
+      ngx_log_error(NGX_LOG_ALERT, log_, 0, "weir: reading \"%s\": %s",
+                    path_.c_str(), e.what());
+    }
+  }
+  ngx_add_timer(&house_.event, Until(reclaimer_->next(), now));
+}
+
+void Service::FollowFile(config::PolicyFile::Change change) {
+  using Change = config::PolicyFile::Change;
+  if (change == Change::kNone) return;
+  // All workers see the same; one of them says so.
+  const ngx_uint_t level = ngx_worker == 0 ? NGX_LOG_ERR : NGX_LOG_INFO;
+  if (change == Change::kComplaints) {
+    LogLines(level, log_, file_->report());
+    return;
+  }
+  if (config::PrintPolicy(*file_->policy()) == config::PrintPolicy(*policy_)) {
+    return;
+  }
+  if (const auto error = Apply(*file_->policy())) {
+    LogLines(level, log_,
+             "weir_policy \"" + path_ + "\" changed and is refused: " +
+                 error->message + "; the running policy is unchanged");
+    return;
+  }
+  LogLines(ngx_worker == 0 ? NGX_LOG_NOTICE : NGX_LOG_INFO, log_,
+           "weir_policy \"" + path_ + "\" changed and is in force");
+}
+
+std::optional<Error> Service::Apply(const Policy& policy) {
+  std::vector<uint16_t> indices;
+  for (const Reference& reference : references_) {
+    const auto index = policy.FindResource(reference.resource);
+    if (!index) {
+      return Error{"it has no resource `" + reference.resource +
+                   "`, which is used in " + reference.place};
+    }
+    indices.push_back(*index);
+  }
+  auto next = std::make_shared<const Policy>(policy);
+  if (auto error = guard_->Apply(next, Now())) return error;
+  policy_ = std::move(next);
+  indices_ = std::move(indices);
+  Decided();
+  return std::nullopt;
+}
+
+}  // namespace weir::nginx
