@@ -199,12 +199,12 @@ class Guard {
   Waiter* decided_last_ = nullptr;
 
   Instant now_;
-  int64_t inflight_ = 0;                   // Counted permits that are out.
-  int64_t free_ = 0;                       // Places held, but not in use.
-  double latency_ = 0;                     // s, smoothed latency in service.
-  double usual_inflight_ = 0;              // Smoothed inflight at admission.
-  int64_t elsewhere_ = 0;                  // Inflight of the other shards ...
-  Instant elsewhere_at_ = Instant::min();  // ... as of then.
+  int64_t inflight_ = 0;       // Counted permits that are out.
+  int64_t free_ = 0;           // Places held, but not in use.
+  double latency_ = 0;         // s, smoothed latency in service.
+  double usual_inflight_ = 0;  // Smoothed inflight at admission.
+  int64_t elsewhere_ = 0;      // Inflight of the other shards, which is
+  Instant elsewhere_until_ = Instant::min();  // believed until then.
   Instant yielding_since_ = kNever;
   Instant last_step_;
 

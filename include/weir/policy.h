@@ -27,12 +27,12 @@ using StageModes = std::array<StageMode, kStages>;
 
 // One kind of work: a route, a method.
 struct Resource {
-  std::string name;  // 1 to kMaxNameBytes of [A-Za-z0-9._/-].
+  std::string name{};  // 1 to kMaxNameBytes of [A-Za-z0-9._/-].
   // What requests get that bring none.
   Criticality criticality = Criticality::kImportant;
-  std::optional<Duration> deadline;  // Instead of Policy::deadline.
-  bool exempt = false;               // Health checks: passes every stage.
-  bool paused = false;               // The switch stage refuses all of it.
+  std::optional<Duration> deadline{};  // Instead of Policy::deadline.
+  bool exempt = false;                 // Health checks: passes every stage.
+  bool paused = false;                 // The switch stage refuses all of it.
   // Answers are streams: a permit covers the time until the answer begins,
   // and its latency teaches nothing.
   bool stream = false;
@@ -49,7 +49,7 @@ struct Source {
     kVariable,  // `key` is a variable of the adapter (nginx: without '$').
   };
   Kind kind = Kind::kHeader;
-  std::string key;
+  std::string key{};
 
   bool operator==(const Source&) const = default;
 };

@@ -31,9 +31,8 @@ constexpr int64_t kUnbounded = 1'000'000'000'000'000;
 // estimates, and at which multiple of the queue target by none.  Capacity's
 // error is that of 64 samples smoothed by 1/4; that of demand follows from its
 // memory, s.
-// Measured: docs/algorithms/law.md, "Overload or burst": no false shed at .9 of
-// capacity instead of .03 %, half of it at .95, nothing lost from 1.2 on.
-constexpr double kErrors = 2;
+// Measured: docs/algorithms/law.md, "Overload or burst".
+constexpr double kErrors = 3;
 constexpr double kCertainQueue = 4;
 constexpr double kCapacityError = .047;
 constexpr double kDemandMemory = 1;
@@ -94,8 +93,8 @@ Guard::Totals Guard::SumShards() const {
 
 int64_t Guard::InflightOfAll(Instant now) {
   if (IsAlone()) return inflight_;
-  if (now - elsewhere_at_ >= kElsewhereAge) {
-    elsewhere_at_ = now;
+  if (now >= elsewhere_until_) {
+    elsewhere_until_ = now + kElsewhereAge;
     elsewhere_ = -inflight_;
     const int32_t shards = region_.header.shards_used.load(kRelaxed);
     for (int32_t i = 0; i < shards; ++i) {
@@ -242,6 +241,7 @@ LawInput Guard::GatherInput(const LimitLaw& law) const {
     input.latency_sum += shard.latency_sum.load(kRelaxed);
     input.latency_sq_sum += shard.latency_sq_sum.load(kRelaxed);
   }
+  input.overloaded = region_.flags.overloaded.load(kRelaxed) != 0;
   input.bound = region_.flags.unbound_round.load(kRelaxed) != law.round;
   Region::Pending& pending = region_.pending;
   input.arrivals = Take(pending.arrivals);

@@ -85,6 +85,7 @@ struct LawInput {
   double budget_sum = 0;  // the sum of their time budgets, s.
 
   int64_t inflight = 0;
+  bool overloaded = false;    // Demand is taken to exceed capacity.
   bool queue_formed = false;  // The queue was empty, and is no longer.
   bool queue_empty = false;
 };
@@ -124,14 +125,16 @@ struct LimitLaw {
   // More inflight gave more throughput the last time; nobody knows yet what
   // the service can do, so demand cannot be said to exceed it.
   bool searching = true;
-  bool flat = false;   // Start: one round has not grown; the next one decides.
-  uint64_t round = 0;  // Number of the open round.
+  bool flat = false;  // Start: one round has not grown; the next one decides.
+  bool growing = false;  // The last round that was bound has grown.
+  uint64_t round = 0;    // Number of the open round.
   Instant round_from{};  // When it opened; may lie ahead of now.
 
   double limit = 0;
   double capacity = 0;         // X, 1/s
   double capacity_trend = 0;   // X_s: the same without jumps
   double capacity_before = 0;  // X_ref: at the last check
+  double served = 0;           // Throughput of unbound rounds, smoothed, 1/s
   double base_latency = 0;     // R_b, s; 0: unknown
   double variation = 1;        // cv2 of latency
   double calm_samples = 0;     // Weight of what base_latency rests on.

@@ -33,9 +33,6 @@ constexpr double kConfirmHigh = 1 / .6;
 // Work between drains, in units of what one costs: .4 % of the time.
 constexpr double kDrainInterval = 256;
 constexpr double kFirstDrain = 4;
-// Demand over capacity below which a backlog goes away by itself, and calm
-// samples say what a drain would.
-constexpr double kSteady = .9;
 // Smoothing of throughput over rounds.
 constexpr double kSmoothing = .25;
 // Fall of throughput since the last check that calls for a rebase: 5 to 7
@@ -266,7 +263,11 @@ void LimitLaw::EndRound(const LawInput& input, Instant now, LawEvents& events) {
   events.round = true;
   const double n = static_cast<double>(input.completions);
   const double throughput = n / ToSeconds(now - round_from);
-  const bool grew = input.bound && throughput > kGrowth * capacity;
+  const bool more = input.bound && throughput > kGrowth * capacity;
+  // After the limit was raised, that settles it.  While cruising nothing calls
+  // for growth, and of so many rounds some look like it: two in a row then.
+  const bool grew = more && (growing || mode != LawMode::kCruise);
+  if (input.bound) growing = more;
   until_drain -= n;
   if (mode == LawMode::kStart && input.bound) {
     // Ending the search by mistake sheds what the service could do, and one
@@ -284,9 +285,12 @@ void LimitLaw::EndRound(const LawInput& input, Instant now, LawEvents& events) {
   }
   if (mode == LawMode::kStart) EndStart(input, grew);
 
-  searching = mode == LawMode::kStart || grew;
+  searching = mode == LawMode::kStart || more;
   if (!input.bound) {  // Limited by demand: no verdict on the service, ...
-    capacity = std::max(capacity, throughput);
+    // The largest of many noisy rounds would be far too large.
+    served =
+        served > 0 ? served + (throughput - served) * kSmoothing : throughput;
+    capacity = std::max(capacity, served);
     // ... except that its answers come too late.
     if (round_mean > budget * kWaitShare) {
       limit = std::min(limit, std::max(1., capacity * budget * kServiceShare));
@@ -315,7 +319,9 @@ void LimitLaw::EndRound(const LawInput& input, Instant now, LawEvents& events) {
   } else if (mode == LawMode::kUp) {
     mode = LawMode::kCruise;
     SetLimit(kHeadroom, now);
-  } else if (until_drain <= 0 && (distrust || demand() >= kSteady * capacity)) {
+  } else if (until_drain <= 0 && (distrust || input.overloaded)) {
+    // Otherwise the queue empties by itself: calm samples will say what a drain
+    // would, and no request has to wait for it.
     events.drain = true;
     mode = LawMode::kDrainWait;
     limit = std::max(1., kDrainDepth * capacity * base_latency);

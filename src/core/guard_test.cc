@@ -1,0 +1,460 @@
+#include "weir/guard.h"
+
+#include <gtest/gtest.h>
+
+#include <list>
+#include <memory>
+#include <vector>
+
+#include "weir/snapshot.h"
+
+namespace weir {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr Instant kStart{seconds(1000)};
+
+// One worker, `places` places.
+class GuardTest : public ::testing::Test {
+ protected:
+  explicit GuardTest(int places = 2) {
+    policy_.service = "test";
+    policy_.limit_floor = policy_.limit_ceiling = places;
+    policy_.resources.push_back({.name = "api"});
+    Start();
+  }
+
+  // Anew, with policy_ as it is now.
+  void Start() {
+    guard_.reset();
+    region_ = std::make_unique<HeapRegion>(policy_, kStart);
+    const int shard = *(*region_)->ClaimShard({.pid = 1, .start = 1});
+    guard_ = std::move(*Guard::Make(std::make_shared<Policy>(policy_),
+                                    **region_, shard, kStart));
+  }
+
+  static Request Of(Criticality criticality, Instant arrived = kStart,
+                    Duration budget = milliseconds(500)) {
+    return {.criticality = criticality,
+            .arrived = arrived,
+            .deadline = arrived + budget};
+  }
+
+  // Fills all places; the permits are kept in running_.
+  void Fill() {
+    while (true) {
+      Admission a = guard_->Admit(Of(Criticality::kImportant), kStart);
+      if (a.decision.verdict != Verdict::kAdmit) break;
+      running_.push_back(std::move(a.permit));
+    }
+    before_ = Read(**region_);
+  }
+
+  void FinishOne(Instant now = kStart + milliseconds(1)) {
+    Permit permit = std::move(running_.back());
+    running_.pop_back();
+    guard_->Finish(std::move(permit), Outcome::kOk, now);
+  }
+
+  uint64_t Since(ClassCounter counter, Criticality c) const {
+    return Read(**region_)[counter][Index(c)] - before_[counter][Index(c)];
+  }
+
+  Policy policy_;
+  std::unique_ptr<HeapRegion> region_;
+  std::unique_ptr<Guard> guard_;
+  std::vector<Permit> running_;
+  Snapshot before_;
+
+  void TearDown() override {
+    running_.clear();
+    guard_.reset();
+    const Snapshot after = Read(**region_);
+    EXPECT_EQ(after.inflight, 0);
+    for (const int64_t waiting : after.waiting) EXPECT_EQ(waiting, 0);
+    EXPECT_EQ((*region_)->shards[0].held, 0);
+  }
+};
+
+TEST_F(GuardTest, NeverRunsMoreThanTheLimit) {
+  Fill();
+  EXPECT_EQ(running_.size(), 2u);
+  EXPECT_EQ(guard_->inflight(), 2);
+  const Admission a = guard_->Admit(Of(Criticality::kVital), kStart);
+  EXPECT_EQ(a.decision.verdict, Verdict::kShed);
+  EXPECT_EQ(a.decision.reason, Reason::kLimit);
+  EXPECT_FALSE(a.permit);
+}
+
+TEST_F(GuardTest, AFreedPlaceGoesToTheMostCriticalThatWaitsLongest) {
+  Fill();
+  std::list<Waiter> waiters(4);
+  auto w = waiters.begin();
+  Waiter& sheddable = *w++;
+  Waiter& important = *w++;
+  Waiter& vital = *w++;
+  Waiter& important_later = *w;
+  for (const auto& [waiter, criticality] :
+       {std::pair(&sheddable, Criticality::kSheddable),
+        std::pair(&important, Criticality::kImportant),
+        std::pair(&vital, Criticality::kVital),
+        std::pair(&important_later, Criticality::kImportant)}) {
+    EXPECT_EQ(guard_->Admit(Of(criticality), *waiter, kStart).decision.verdict,
+              Verdict::kQueue);
+  }
+  for (Waiter* expected : {&vital, &important, &important_later, &sheddable}) {
+    FinishOne();
+    Waiter* const decided = guard_->NextDecided();
+    ASSERT_EQ(decided, expected);
+    EXPECT_EQ(decided->decision().reason, Reason::kWaited);
+    running_.push_back(decided->TakePermit());
+    EXPECT_EQ(guard_->NextDecided(), nullptr);
+  }
+}
+
+TEST_F(GuardTest, APermitThatIsDroppedGivesItsPlaceBack) {
+  Fill();
+  running_.pop_back();
+  EXPECT_EQ(guard_->inflight(), 1);
+  EXPECT_EQ(
+      Since(ClassCounter::finished_ignored_total, Criticality::kImportant), 1u);
+  EXPECT_EQ(guard_->Admit(Of(Criticality::kVital), kStart).decision.verdict,
+            Verdict::kAdmit);
+}
+
+TEST_F(GuardTest, APermitIsFinishedOnce) {
+  Admission a = guard_->Admit(Of(Criticality::kVital), kStart);
+  guard_->Finish(std::move(a.permit), Outcome::kOk, kStart + milliseconds(1));
+  guard_->Finish(std::move(a.permit), Outcome::kOk, kStart + milliseconds(2));
+  Permit never;
+  guard_->Finish(std::move(never), Outcome::kOk, kStart + milliseconds(2));
+  EXPECT_EQ(guard_->inflight(), 0);
+  EXPECT_EQ(Read(**region_)[ClassCounter::finished_ok_total][0], 1u);
+}
+
+TEST_F(GuardTest, AWaiterThatIsDestroyedLeavesTheQueue) {
+  Fill();
+  {
+    Waiter waiter;
+    ASSERT_EQ(
+        guard_->Admit(Of(Criticality::kVital), waiter, kStart).decision.verdict,
+        Verdict::kQueue);
+    EXPECT_EQ(guard_->waiting(), 1);
+  }
+  EXPECT_EQ(guard_->waiting(), 0);
+  EXPECT_EQ(Since(ClassCounter::shed_cancelled_total, Criticality::kVital), 1u);
+}
+
+TEST_F(GuardTest, ADecisionThatNobodyTakesGivesItsPermitBack) {
+  Fill();
+  {
+    Waiter waiter;
+    (void)guard_->Admit(Of(Criticality::kVital), waiter, kStart);
+    FinishOne();
+    EXPECT_EQ(guard_->inflight(), 2);
+  }
+  EXPECT_EQ(guard_->NextDecided(), nullptr);
+  EXPECT_EQ(guard_->inflight(), 1);
+}
+
+TEST_F(GuardTest, ACancelledWaiterIsNotDecidedLater) {
+  Fill();
+  Waiter waiter;
+  (void)guard_->Admit(Of(Criticality::kVital), waiter, kStart);
+  guard_->Cancel(waiter, kStart);
+  guard_->Cancel(waiter, kStart);
+  FinishOne();
+  EXPECT_EQ(guard_->NextDecided(), nullptr);
+  EXPECT_EQ(Since(ClassCounter::shed_cancelled_total, Criticality::kVital), 1u);
+}
+
+TEST_F(GuardTest, WhatIsPastItsDeadlineNeverStarts) {
+  const Admission a =
+      guard_->Admit(Of(Criticality::kVital, kStart - seconds(1)), kStart);
+  EXPECT_EQ(a.decision.verdict, Verdict::kShed);
+  EXPECT_EQ(a.decision.reason, Reason::kDeadline);
+}
+
+TEST_F(GuardTest, WhatWaitsIsShedAtItsDeadlineByTheTimer) {
+  Fill();
+  Waiter waiter;
+  (void)guard_->Admit(Of(Criticality::kVital), waiter, kStart);
+  EXPECT_EQ(guard_->NextWake(), kStart + milliseconds(500));
+  guard_->Tick(kStart + milliseconds(500) - Duration(1));
+  EXPECT_EQ(guard_->NextDecided(), nullptr);
+  guard_->Tick(guard_->NextWake());
+  ASSERT_EQ(guard_->NextDecided(), &waiter);
+  EXPECT_EQ(waiter.decision().reason, Reason::kDeadline);
+  EXPECT_EQ(guard_->NextWake(), kNever);
+}
+
+TEST_F(GuardTest, WhatCannotFinishInTimeLeavesInsteadOfRunning) {
+  // Each request takes 100 ms here.
+  for (int i = 0; i < 100; ++i) {
+    const Instant now = kStart + i * milliseconds(100);
+    Admission a = guard_->Admit(Of(Criticality::kVital, now), now);
+    guard_->Finish(std::move(a.permit), Outcome::kOk, now + milliseconds(100));
+  }
+  const Instant now = kStart + seconds(20);
+  for (int i = 0; i < 2; ++i) {
+    running_.push_back(guard_->Admit(Of(Criticality::kVital, now), now).permit);
+  }
+  Waiter hopeless;
+  Waiter fine;
+  (void)guard_->Admit(Of(Criticality::kVital, now, milliseconds(150)), hopeless,
+                      now);
+  (void)guard_->Admit(Of(Criticality::kVital, now, milliseconds(450)), fine,
+                      now);
+  FinishOne(now + milliseconds(100));
+  ASSERT_EQ(guard_->NextDecided(), &hopeless);
+  EXPECT_EQ(hopeless.decision().reason, Reason::kDeadline);
+  ASSERT_EQ(guard_->NextDecided(), &fine);
+  running_.push_back(fine.TakePermit());
+}
+
+TEST_F(GuardTest, AFreePlaceIsUsedEvenByWhatWillHardlyFinishInTime) {
+  // Otherwise one slow answer would refuse all that follow, for ever.
+  Admission a = guard_->Admit(Of(Criticality::kVital), kStart);
+  guard_->Finish(std::move(a.permit), Outcome::kOk, kStart + seconds(10));
+  const Instant now = kStart + seconds(11);
+  a = guard_->Admit(Of(Criticality::kVital, now), now);
+  EXPECT_EQ(a.decision.verdict, Verdict::kAdmit);
+  guard_->Finish(std::move(a.permit), Outcome::kOk, now);
+}
+
+class GuardResourcesTest : public GuardTest {
+ protected:
+  void Make(Resource resource) {
+    resource.name = "other";
+    policy_.resources.push_back(resource);
+    Start();
+  }
+  Decision AdmitOther(Criticality criticality = Criticality::kImportant) {
+    Request request = Of(criticality);
+    request.resource = 1;
+    Admission a = guard_->Admit(request, kStart);
+    guard_->Finish(std::move(a.permit), Outcome::kOk, kStart);
+    return a.decision;
+  }
+};
+
+TEST_F(GuardResourcesTest, ExemptRequestsPassAFullServiceUncounted) {
+  Make({.exempt = true});
+  Fill();
+  const Decision decision = AdmitOther();
+  EXPECT_EQ(decision.verdict, Verdict::kAdmit);
+  EXPECT_EQ(decision.reason, Reason::kExempt);
+  EXPECT_EQ(guard_->inflight(), 2);
+  EXPECT_EQ(Since(ClassCounter::offered_total, Criticality::kImportant), 0u);
+}
+
+TEST_F(GuardResourcesTest, APausedResourceIsShedAndTheOthersAreNot) {
+  Make({.paused = true});
+  EXPECT_EQ(AdmitOther().reason, Reason::kPaused);
+  EXPECT_GT(AdmitOther().retry_after, Duration(0));
+  EXPECT_EQ(guard_->Admit(Of(Criticality::kVital), kStart).decision.verdict,
+            Verdict::kAdmit);
+}
+
+TEST_F(GuardResourcesTest, AnExemptResourceIsNotPaused) {
+  Make({.exempt = true, .paused = true});
+  EXPECT_EQ(AdmitOther().verdict, Verdict::kAdmit);
+}
+
+StageModes ShadowOf(Stage stage) {
+  StageModes modes{};
+  modes[Index(stage)] = StageMode::kShadow;
+  return modes;
+}
+
+TEST_F(GuardResourcesTest, AShadowStageCountsWhatItWouldRefuseAndLetsItPass) {
+  Make({.paused = true, .stages = ShadowOf(Stage::kSwitch)});
+  EXPECT_EQ(AdmitOther(Criticality::kVital).verdict, Verdict::kAdmit);
+  EXPECT_EQ(Read(**region_)[ClassCounter::shadow_switch_total][0], 1u);
+  EXPECT_EQ(Read(**region_)[ClassCounter::shed_paused_total][0], 0u);
+}
+
+TEST_F(GuardResourcesTest, AShadowLimitRunsWhatFindsNoRoomAndCountsIt) {
+  Make({.stages = ShadowOf(Stage::kLimit)});
+  Fill();
+  Request request = Of(Criticality::kDeferrable);
+  request.resource = 1;
+  Waiter waiter;
+  Admission a = guard_->Admit(request, waiter, kStart);
+  EXPECT_EQ(a.decision.verdict, Verdict::kAdmit);
+  EXPECT_EQ(guard_->inflight(), 3);
+  EXPECT_EQ(Since(ClassCounter::shadow_limit_total, Criticality::kDeferrable),
+            1u);
+  // It holds a place: the next one that is finished frees none.
+  FinishOne();
+  EXPECT_EQ(guard_->Admit(Of(Criticality::kVital), kStart).decision.reason,
+            Reason::kLimit);
+  guard_->Finish(std::move(a.permit), Outcome::kOk, kStart);
+}
+
+TEST_F(GuardResourcesTest, AStageThatIsOffIsNotAsked) {
+  StageModes modes{};
+  modes[Index(Stage::kSwitch)] = StageMode::kOff;
+  modes[Index(Stage::kLimit)] = StageMode::kOff;
+  Make({.paused = true, .stages = modes});
+  Fill();
+  EXPECT_EQ(AdmitOther().verdict, Verdict::kAdmit);
+  EXPECT_EQ(guard_->inflight(), 2);
+  EXPECT_EQ(Since(ClassCounter::shadow_switch_total, Criticality::kImportant),
+            0u);
+}
+
+TEST_F(GuardTest, AClockThatStepsBackIsTakenToStandStill) {
+  Admission a = guard_->Admit(Of(Criticality::kVital), kStart + seconds(5));
+  guard_->Finish(std::move(a.permit), Outcome::kOk, kStart);
+  // A sample of a nanosecond, not of minus five seconds.
+  EXPECT_EQ(guard_->inflight(), 0);
+  EXPECT_GE((*region_)->published.base_latency.load(), 0);
+}
+
+TEST_F(GuardTest, StopShedsAllThatWaits) {
+  Fill();
+  Waiter first;
+  Waiter second;
+  (void)guard_->Admit(Of(Criticality::kVital), first, kStart);
+  (void)guard_->Admit(Of(Criticality::kSheddable), second, kStart);
+  guard_->Stop(kStart);
+  int decided = 0;
+  while (Waiter* waiter = guard_->NextDecided()) {
+    ++decided;
+    EXPECT_EQ(waiter->decision().reason, Reason::kShutdown);
+  }
+  EXPECT_EQ(decided, 2);
+}
+
+TEST_F(GuardTest, ANewPolicyKeepsInflightWaitersAndWhatWasLearned) {
+  Fill();
+  Waiter waiter;
+  (void)guard_->Admit(Of(Criticality::kVital), waiter, kStart);
+  Policy wider = policy_;
+  wider.limit_floor = wider.limit_ceiling = 3;
+  wider.resources.insert(wider.resources.begin(), {.name = "first"});
+  EXPECT_EQ(guard_->Apply(std::make_shared<Policy>(wider), kStart),
+            std::nullopt);
+  EXPECT_EQ(guard_->inflight(), 3);
+  ASSERT_EQ(guard_->NextDecided(), &waiter);
+  EXPECT_EQ(waiter.request().resource, 1);
+  running_.push_back(waiter.TakePermit());
+}
+
+TEST_F(GuardTest, APolicyThatDoesNotFitChangesNothing) {
+  Policy broken = policy_;
+  broken.limit_floor = 0;
+  EXPECT_TRUE(
+      guard_->Apply(std::make_shared<Policy>(broken), kStart).has_value());
+  Policy foreign = policy_;
+  foreign.service = "other";
+  EXPECT_TRUE(
+      guard_->Apply(std::make_shared<Policy>(foreign), kStart).has_value());
+  EXPECT_EQ(guard_->limit(), 2);
+  EXPECT_EQ(guard_->policy().service, "test");
+}
+
+TEST_F(GuardTest, ItIsMadeOnlyForAClaimedShardAndItsOwnService) {
+  const auto policy = std::make_shared<Policy>(policy_);
+  EXPECT_FALSE(Guard::Make(policy, **region_, 5, kStart).ok());
+  EXPECT_FALSE(Guard::Make(policy, **region_, -1, kStart).ok());
+  EXPECT_FALSE(Guard::Make(policy, **region_, 64, kStart).ok());
+  Policy foreign = policy_;
+  foreign.service = "other";
+  const int shard = *(*region_)->ClaimShard({.pid = 2, .start = 1});
+  EXPECT_FALSE(
+      Guard::Make(std::make_shared<Policy>(foreign), **region_, shard, kStart)
+          .ok());
+}
+
+// Goal: after any sequence of calls the books balance: what was offered was
+// admitted, shed or waits; what was admitted was finished or runs; the limit
+// is never passed.
+// Method: every sequence of six calls out of nine kinds, on one place:
+// 9^6 = 531 441.
+TEST(GuardSmallWorldTest, TheBooksBalanceAfterEverySequenceOfSixCalls) {
+  Policy policy;
+  policy.service = "test";
+  policy.limit_floor = policy.limit_ceiling = 1;
+  policy.resources.push_back({.name = "api"});
+  const auto shared = std::make_shared<Policy>(policy);
+  HeapRegion region(policy, kStart);
+  const int shard = *region->ClaimShard({.pid = 1, .start = 1});
+  constexpr int kKinds = 9;
+  constexpr int kCalls = 6;
+  int sequences = 1;
+  for (int i = 0; i < kCalls; ++i) sequences *= kKinds;
+  Instant now = kStart;
+  uint64_t offered = 0;
+  for (int sequence = 0; sequence < sequences; ++sequence) {
+    const auto guard = std::move(*Guard::Make(shared, *region, shard, now));
+    std::array<Waiter, kCalls> waiters;
+    std::array<Permit, 2 * kCalls> permits;
+    size_t used = 0;
+    size_t taken = 0;
+    const auto keep = [&](Permit permit) {
+      if (permit) permits[taken++] = std::move(permit);
+    };
+    int digits = sequence;
+    for (int call = 0; call < kCalls; ++call, digits /= kKinds) {
+      const int kind = digits % kKinds;
+      now += milliseconds(1);
+      if (kind < 3) {
+        const Request request{.criticality = static_cast<Criticality>(kind),
+                              .arrived = now,
+                              .deadline = now + milliseconds(3 + 2 * kind)};
+        Admission a = guard->Admit(request, waiters[used++], now);
+        keep(std::move(a.permit));
+        ++offered;
+      } else if (kind == 3) {
+        keep(guard->Admit({.arrived = now}, now).permit);
+        ++offered;
+      } else if (kind == 4 && taken > 0) {
+        guard->Finish(std::move(permits[--taken]), Outcome::kOk, now);
+      } else if (kind == 5 && used > 0) {
+        guard->Cancel(waiters[used - 1], now);
+      } else if (kind == 6) {
+        guard->Tick(now);
+      } else if (kind == 7) {
+        if (Waiter* waiter = guard->NextDecided()) keep(waiter->TakePermit());
+      } else if (kind == 8) {
+        guard->Stop(now);
+      }
+      ASSERT_LE(guard->inflight(), 1) << "sequence " << sequence;
+      ASSERT_LE(region->shards[0].held, 1) << "sequence " << sequence;
+      ASSERT_EQ(region->shards[0].held, guard->inflight());
+    }
+    for (Permit& permit : permits) {
+      guard->Finish(std::move(permit), Outcome::kOk, now);
+    }
+    while (Waiter* waiter = guard->NextDecided()) {
+      guard->Finish(waiter->TakePermit(), Outcome::kCancelled, now);
+    }
+    for (Waiter& waiter : waiters) guard->Cancel(waiter, now);
+    while (guard->NextDecided() != nullptr) {
+    }
+    ASSERT_EQ(guard->inflight(), 0) << "sequence " << sequence;
+    ASSERT_EQ(guard->waiting(), 0) << "sequence " << sequence;
+  }
+  const Snapshot all = Read(*region);
+  const auto sum = [&](ClassCounter first, size_t count) {
+    uint64_t total = 0;
+    for (size_t i = 0; i < count; ++i) {
+      for (const uint64_t n : all.by_class[static_cast<size_t>(first) + i])
+        total += n;
+    }
+    return total;
+  };
+  const uint64_t admitted = sum(ClassCounter::admitted_total, 1);
+  EXPECT_EQ(sum(ClassCounter::offered_total, 1), offered);
+  EXPECT_EQ(admitted + sum(ClassCounter::shed_paused_total,
+                           kReasons - kFirstShedReason),
+            offered);
+  EXPECT_EQ(sum(ClassCounter::finished_ok_total, kOutcomes), admitted);
+}
+
+}  // namespace
+}  // namespace weir
