@@ -38,6 +38,9 @@ enum ExitStatus : int {
 
 using Action = std::function<int()>;
 
+void AddBackendCommand(CLI::App& app, Action& action);
+void AddStormCommand(CLI::App& app, Action& action);
+
 // Prints "weir: MESSAGE" to the standard error and returns `status`.
 int Fail(ExitStatus status, std::string_view message);
 

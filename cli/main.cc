@@ -23,7 +23,9 @@ int Main(int argc, char** argv) {
   });
 
   Action action;
+  AddBackendCommand(app, action);
   AddCheckCommand(app, action);
+  AddStormCommand(app, action);
 
   try {
     app.parse(argc, argv);

@@ -255,6 +255,16 @@ TEST(ServiceTimeTest, DrawsHaveTheirMean) {
   }
 }
 
+TEST(ServiceTimeTest, AStageIsTakenByItsShareOfItsRoute) {
+  const Stage stage{.ratio = .25, .route = 1};
+  int taken = 0;
+  for (uint64_t i = 0; i < 40'000; ++i) {
+    ASSERT_FALSE(Takes(stage, 0, 1, 0, 0, i));
+    taken += Takes(stage, 1, 1, 0, 0, i) ? 1 : 0;
+  }
+  EXPECT_NEAR(taken, 10'000, FiveSigma(10'000));
+}
+
 TEST(ServiceTimeTest, DependsOnSeedStageAndAttemptOnly) {
   const Span span{.distribution = Span::Distribution::kExponential,
                   .mean = milliseconds(20)};

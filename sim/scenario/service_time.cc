@@ -35,4 +35,13 @@ Duration DrawFor(const Span& span, uint64_t seed, size_t tier, size_t stage,
   return Draw(span, random);
 }
 
+bool Takes(const Stage& stage, uint16_t route, uint64_t seed, size_t tier,
+           size_t index, uint64_t number) {
+  if (stage.route && *stage.route != route) return false;
+  if (stage.ratio >= 1) return true;
+  // A stream apart from the time's: there are at most 128 stages.
+  Random random(Mix(seed) + number, kService + 256 * tier + 128 + index);
+  return random.Uniform() < stage.ratio;
+}
+
 }  // namespace weir::scenario

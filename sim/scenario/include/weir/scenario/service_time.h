@@ -27,6 +27,10 @@ constexpr uint64_t AttemptNumber(uint64_t request, uint32_t attempt) {
 Duration DrawFor(const Span& span, uint64_t seed, size_t tier, size_t stage,
                  uint64_t number);
 
+// Whether attempt `number`, of route `route`, takes the stage at all.
+bool Takes(const Stage& stage, uint16_t route, uint64_t seed, size_t tier,
+           size_t index, uint64_t number);
+
 }  // namespace weir::scenario
 
 #endif  // WEIR_SCENARIO_SERVICE_TIME_H_
