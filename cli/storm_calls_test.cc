@@ -4,6 +4,8 @@
 
 #include <vector>
 
+#include "weir/scenario/service_time.h"
+
 namespace weir::cli {
 namespace {
 

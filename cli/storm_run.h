@@ -23,7 +23,7 @@ struct StormOptions {
   // `weir-criticality`.
   bool baggage = false;
   // Called some five times a second with the instant and the counts so far.
-  std::function<void(Duration, const StormCalls::Counts&)> progress;
+  std::function<void(Duration, const StormCalls::Counts&)> progress{};
 };
 
 // Send lag above which a run says nothing about the service.
