@@ -64,14 +64,14 @@ TEST_F(WaitingQueueTest, AgreesWithAPlainListOnEverySeededRun) {
         if (gone) expired.push_back(m->waiter);
         m = gone ? model.erase(m) : m + 1;
       }
-      for (Waiter* before = nullptr; Waiter* decided = guard_->NextDecided();
-           before = decided) {
+      Instant before = Instant::min();
+      while (Waiter* decided = guard_->NextDecided()) {
         const auto at = std::find(expired.begin(), expired.end(), decided);
         ASSERT_NE(at, expired.end()) << "seed " << seed << ", step " << step;
         expired.erase(at);
         ASSERT_EQ(decided->decision().reason, Reason::kDeadline);
-        ASSERT_TRUE(before == nullptr ||
-                    before->request().deadline <= decided->request().deadline);
+        ASSERT_LE(before, decided->request().deadline);
+        before = decided->request().deadline;
       }
       ASSERT_TRUE(expired.empty()) << "seed " << seed << ", step " << step;
 
