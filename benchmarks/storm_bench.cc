@@ -1,6 +1,6 @@
 // How many requests per second the generator can send on one core.
 //
-//   storm_bench [RUNS]
+//   storm_bench RUNS  (5 when absent)
 //
 // Open loop against nginx's empty_gif: the generator has CPU 0 and nginx, one
 // worker, CPU 1 (where there are two).  The rate is raised until requests go
@@ -156,6 +156,6 @@ int Run(int runs) {
 
 int main(int argc, char** argv) {
   const int runs = argc > 1 ? std::atoi(argv[1]) : 5;
-  if (runs < 1) return weir::cli::Fail("usage: storm_bench [RUNS]");
+  if (runs < 1) return weir::cli::Fail("usage: storm_bench RUNS, at least 1");
   return weir::cli::Run(runs);
 }
