@@ -6,6 +6,7 @@ its own.  Processes are ended by their pid.
 
 import asyncio
 import contextlib
+import ctypes
 import http.client
 import json
 import os
@@ -27,6 +28,16 @@ READER = BUILD / "tests/e2e/region_reader"
 # Chosen: what waits for an event gives up after this; far above what any of
 # them takes, so that a loaded machine fails no test.
 PATIENCE = 15
+
+
+# Looked up here: not in the child, where other threads may hold locks.
+_prctl = ctypes.CDLL(None).prctl
+
+
+def _end_with_parent():
+    """In a child: nginx ends when the test is killed and cannot end it."""
+    pr_set_pdeathsig = 1
+    _prctl(pr_set_pdeathsig, signal.SIGTERM)
 
 
 def free_port():
@@ -263,7 +274,8 @@ http {{
 
     def start(self):
         self._process = subprocess.Popen(
-            self.command(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            self.command(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            preexec_fn=_end_with_parent)
         until(lambda: self._process.poll() is not None or self._listens(),
               "nginx listens")
         if self._process.poll() is not None:
