@@ -38,13 +38,13 @@ enum ExitStatus : int {
 
 using Action = std::function<int()>;
 
-void AddBackendCommand(CLI::App& app, Action& action);
-void AddStormCommand(CLI::App& app, Action& action);
-
 // Prints "weir: MESSAGE" to the standard error and returns `status`.
 int Fail(ExitStatus status, std::string_view message);
 
+void AddBackendCommand(CLI::App& app, Action& action);
 void AddCheckCommand(CLI::App& app, Action& action);
+void AddStormCommand(CLI::App& app, Action& action);
+void AddUpCommand(CLI::App& app, Action& action);
 
 }  // namespace weir::cli
 

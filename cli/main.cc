@@ -26,6 +26,7 @@ int Main(int argc, char** argv) {
   AddBackendCommand(app, action);
   AddCheckCommand(app, action);
   AddStormCommand(app, action);
+  AddUpCommand(app, action);
 
   try {
     app.parse(argc, argv);

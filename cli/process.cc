@@ -40,6 +40,13 @@ void BecomeProgram(const char* log_path, char* const* argv) {
   execv(argv[0], argv);
 }
 
+// Returns once all of the group are gone.
+void KillGroup(pid_t group) {
+  kill(-group, SIGKILL);
+  while (waitpid(-group, nullptr, 0) > 0) {
+  }
+}
+
 }  // namespace
 
 std::string LastLines(const std::string& path, size_t lines) {
@@ -60,6 +67,9 @@ Supervisor::Supervisor() {
     sigaddset(&signals_, signal);
   }
   pthread_sigmask(SIG_BLOCK, &signals_, &signals_before_);
+  // Workers of a master that was killed come to us, so that KillGroup() can
+  // wait for their end.
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
 Supervisor::~Supervisor() {
@@ -123,8 +133,7 @@ std::optional<Supervisor::Event> Supervisor::Reap() {
     int status = 0;
     if (!child.running || waitpid(child.pid, &status, WNOHANG) <= 0) continue;
     child.running = false;
-    // What a master left behind when it was killed goes with it.
-    kill(-child.pid, SIGKILL);
+    KillGroup(child.pid);  // What it left behind goes with it.
     return Event{.kind = Event::Kind::kExit,
                  .pid = child.pid,
                  .status = WIFSIGNALED(status) ? 128 + WTERMSIG(status)
@@ -175,8 +184,7 @@ void Supervisor::StopAll(milliseconds patience) {
            milliseconds(1));
     }
     if (!child.running) continue;
-    kill(-child.pid, SIGKILL);
-    waitpid(child.pid, nullptr, 0);
+    KillGroup(child.pid);
     child.running = false;
   }
   children_.clear();

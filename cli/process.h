@@ -28,7 +28,8 @@ struct ChildOptions {
 // The last `lines` lines of a file, as they stand; empty when there is none.
 std::string LastLines(const std::string& path, size_t lines);
 
-// Runs children, each in a process group of its own, and stops them.
+// Runs children, each in a process group of its own, and stops them.  One for
+// each process; makes it the reaper of what its children leave behind.
 class Supervisor {
  public:
   Supervisor();

@@ -3,10 +3,13 @@
 import os
 import pathlib
 import re
+import subprocess
+import tempfile
 import unittest
 
 ROOT = pathlib.Path(os.environ.get("WEIR_SOURCE_DIR") or
                     pathlib.Path(__file__).resolve().parent.parent)
+BUILD = pathlib.Path(os.environ.get("WEIR_BUILD") or ROOT / "build/release")
 TEXTS = {".h", ".cc", ".def", ".py", ".sh", ".cmake", ".md", ".toml", ".txt"}
 # [RFC8289] and the like: not an index, an optional word or the text of a link.
 KEY = re.compile(r"(?<![\w\])`])\[([A-Z][A-Z0-9]{2,}(?:[-.][A-Z0-9]+)*)\](?![(\w])")
@@ -91,6 +94,16 @@ class DocsTest(unittest.TestCase):
                 if "NAME" not in name and not (ROOT / name).exists():
                     broken.append(f"{path.relative_to(ROOT)}: {name}")
         self.assertEqual(broken, [])
+
+    def test_the_policy_in_the_readme_is_right(self):
+        readme = (ROOT / "README.md").read_text(encoding="utf-8")
+        found = re.search(r"^    # shop\.toml\n((?: {4}.*\n|\n)+)", readme, flags=re.M)
+        with tempfile.NamedTemporaryFile("w", suffix=".toml") as policy:
+            policy.write(re.sub(r"^ {4}", "", found[1], flags=re.M))
+            policy.flush()
+            done = subprocess.run([BUILD / "cli/weir", "check", policy.name],
+                                  capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
 
 
 if __name__ == "__main__":

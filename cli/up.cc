@@ -1,0 +1,520 @@
+// weir up: nginx with weir in front of a service, complete, on the loopback.
+//
+//   storm ---> nginx, weir on  ---> backend, or the user's own service
+//        \---> nginx, weir off ---> another backend, just as strong
+//
+// The two ports have a backend each: what the unprotected one still has to work
+// off after a flood would poison the other's figures.
+
+#include "up.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "command.h"
+#include "loopback.h"
+#include "nginx_conf.h"
+#include "process.h"
+#include "scratch.h"
+#include "storm_run.h"
+#include "terminal.h"
+#include "version.h"
+#include "weir/config/policy.h"
+#include "weir/scenario/capacity.h"
+#include "weir/scenario/read.h"
+#include "weir/scenario/report.h"
+#include "weir/shm/segment.h"
+
+namespace weir::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using scenario::Report;
+using scenario::Scenario;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr milliseconds kConnectTimeout = seconds(3);
+// Chosen: many times what a start takes on an idle machine.
+constexpr seconds kStartTimeout(20);
+constexpr milliseconds kStopTimeout = seconds(5);
+// How long the demonstration waits for a service that has just started.
+constexpr milliseconds kIdleTimeout = seconds(20);
+
+struct Options {
+  std::string upstream;
+  std::string policy;
+  std::string scenario;
+  int workers = 0;
+  uint16_t port = 0;
+  bool demo = false;
+  bool json = false;
+  std::optional<uint64_t> seed;
+};
+
+// Why a start failed, and whose fault it is.
+struct Failure {
+  ExitStatus status = kCouldNotRun;
+  std::string message;  // Empty: it has been printed.
+};
+
+std::string Url(uint16_t port) {
+  return fmt::format("http://127.0.0.1:{}", port);
+}
+
+// Of the running program, and as a person would type it from here.
+fs::path Self() {
+  std::error_code ignored;
+  return fs::read_symlink("/proc/self/exe", ignored);
+}
+std::string FromHere(const fs::path& path) {
+  std::error_code error;
+  const fs::path relative = fs::relative(path, error);
+  const bool below =
+      !error && !relative.empty() && *relative.begin() != fs::path("..");
+  return below ? relative.string() : path.string();
+}
+
+// The scenario that the demonstration plays: of the source tree that the
+// program was built in, or of its installation.
+Result<std::string> FindScenario() {
+  const fs::path here = Self().parent_path();
+  for (const fs::path& folder :
+       {here / "../../../sim/scenarios", here / "../share/weir/scenarios"}) {
+    std::error_code ignored;
+    const fs::path file = folder / "first-light.toml";
+    if (fs::exists(file, ignored)) return fs::canonical(file).string();
+  }
+  return Error{
+      "first-light.toml is not where it belongs; name one: --scenario"};
+}
+
+uint64_t RaiseOpenFiles() {
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+  getrlimit(RLIMIT_NOFILE, &limit);
+  return limit.rlim_cur;
+}
+
+// All that runs, from the first check to the last breath.
+class Instance {
+ public:
+  explicit Instance(const Options& options) : options_(options) {}
+  ~Instance();
+
+  std::optional<Failure> Start();
+  void PrintGreeting() const;
+  int WaitForEnd();
+  int RunDemo();
+
+ private:
+  std::optional<Failure> Check();
+  std::optional<Failure> CheckPolicy();
+  std::optional<Failure> CheckService();
+  std::optional<Failure> WritePolicy();
+  std::optional<Failure> StartBackend(std::string_view name, HostPort& at);
+  std::optional<Failure> StartNginx();
+  std::optional<Failure> AwaitPort(const HostPort& at, std::string_view name);
+  int PlayDemo() const;
+  Result<Report> Play(uint16_t port, std::string_view name) const;
+  void PrintDemo(const Report& with, const Report& without) const;
+
+  bool has_sample() const { return options_.upstream.empty(); }
+  uint64_t seed() const { return options_.seed.value_or(scenario_->seed); }
+
+  const Options& options_;
+  std::optional<Scratch> scratch_;
+  std::string nginx_;
+  std::string module_;
+  std::string policy_path_;
+  std::string service_;
+  UsedResources resources_;
+  bool segment_is_ours_ = false;
+  std::string scenario_path_;
+  std::optional<Scenario> scenario_;
+  HostPort guarded_;
+  HostPort unguarded_;
+  uint16_t guarded_port_ = 0;
+  uint16_t unguarded_port_ = 0;  // 0: there is none.
+  std::optional<Supervisor> children_;
+};
+
+Instance::~Instance() {
+  children_.reset();
+  // After the last worker, or it would still be in use.
+  const bool exists = access(shm::SegmentPath(service_).c_str(), F_OK) == 0;
+  if (segment_is_ours_ && exists) {
+    if (const auto error = shm::RemoveSegment(service_)) {
+      Fail(kCouldNotRun, error->message);
+    }
+  }
+}
+
+// What can be told before anything is started.
+std::optional<Failure> Instance::Check() {
+  if (options_.demo && !has_sample()) {
+    return Failure{kWrongInput,
+                   "--demo floods the service without protection too; it runs "
+                   "with the sample service only, so leave --upstream out"};
+  }
+  if (options_.json && !options_.demo) {
+    return Failure{kWrongInput, "--json is for --demo"};
+  }
+  if (auto failure = CheckPolicy()) return failure;
+  if (auto failure = CheckService()) return failure;
+  auto nginx = FindNginx();
+  if (!nginx) return Failure{kCouldNotRun, nginx.error().message};
+  auto module = FindModule();
+  if (!module) return Failure{kCouldNotRun, module.error().message};
+  nginx_ = *std::move(nginx);
+  module_ = *std::move(module);
+  if (options_.port != 0) {
+    if (const auto error = CheckPort(options_.port)) {
+      return Failure{kCouldNotRun, error->message};
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Failure> Instance::CheckPolicy() {
+  if (options_.policy.empty()) return std::nullopt;
+  const config::Checked<Policy> policy = config::LoadPolicy(options_.policy);
+  if (!policy) {
+    std::fputs(policy.complaints().Print("nothing was started").c_str(),
+               stderr);
+    return Failure{kWrongInput, ""};
+  }
+  const Result<UsedResources> resources = ChooseResources(*policy);
+  if (!resources) {
+    return Failure{kWrongInput,
+                   options_.policy + ": " + resources.error().message};
+  }
+  resources_ = *resources;
+  service_ = policy->service;
+  policy_path_ = fs::absolute(options_.policy).string();
+  return std::nullopt;
+}
+
+std::optional<Failure> Instance::CheckService() {
+  if (!has_sample()) {
+    const Result<HostPort> upstream = ParseHostPort(options_.upstream);
+    if (!upstream) {
+      return Failure{kWrongInput, "--upstream: " + upstream.error().message};
+    }
+    if (const auto error = TryConnect(*upstream, kConnectTimeout)) {
+      return Failure{kCouldNotRun,
+                     error->message + "; start your service first"};
+    }
+    guarded_ = *upstream;
+  }
+  scenario_path_ = options_.scenario;
+  if (scenario_path_.empty()) {
+    const Result<std::string> found = FindScenario();
+    if (!found && has_sample())
+      return Failure{kCouldNotRun, found.error().message};
+    if (!found) return std::nullopt;  // It is for the greeting only.
+    scenario_path_ = *found;
+  }
+  auto scenario = scenario::LoadScenario(scenario_path_);
+  if (!scenario) {
+    std::fputs(scenario.complaints().Print("nothing was started").c_str(),
+               stderr);
+    return Failure{kWrongInput, ""};
+  }
+  scenario_ = *std::move(scenario);
+  return std::nullopt;
+}
+
+std::optional<Failure> Instance::WritePolicy() {
+  if (policy_path_.empty()) {
+    // Its own name and so its own region: instances do not share a limit.
+    service_ = fmt::format("up-{}", getpid());
+    resources_ = {.requests = "api", .health = "health"};
+    const Result<std::string> path =
+        scratch_->Write("policy.toml", DefaultPolicy(service_));
+    if (!path) return Failure{kCouldNotRun, path.error().message};
+    policy_path_ = *path;
+  }
+  segment_is_ours_ = access(shm::SegmentPath(service_).c_str(), F_OK) != 0;
+  return std::nullopt;
+}
+
+std::optional<Failure> Instance::Start() {
+  if (auto failure = Check()) return failure;
+  Result<Scratch> scratch = Scratch::Make("weir-up-");
+  if (!scratch) return Failure{kCouldNotRun, scratch.error().message};
+  scratch_ = *std::move(scratch);
+  children_.emplace();
+  if (auto failure = WritePolicy()) return failure;
+  if (has_sample()) {
+    if (auto failure = StartBackend("backend", guarded_)) return failure;
+    if (auto failure = StartBackend("backend-unprotected", unguarded_)) {
+      return failure;
+    }
+  }
+  return StartNginx();
+}
+
+std::optional<Failure> Instance::StartBackend(std::string_view name,
+                                              HostPort& at) {
+  const Result<uint16_t> port = FreePort();
+  if (!port) return Failure{kCouldNotRun, port.error().message};
+  at = {.host = "127.0.0.1", .port = *port};
+  const Result<pid_t> pid = children_->Start(
+      {.name = std::string(name),
+       .argv = {Self(), "backend", scenario_path_, "--port",
+                std::to_string(*port), "--seed", std::to_string(seed())},
+       .log = scratch_->Path(std::string(name) + ".log")});
+  if (!pid) return Failure{kCouldNotRun, pid.error().message};
+  return AwaitPort(at, name);
+}
+
+std::optional<Failure> Instance::StartNginx() {
+  guarded_port_ = options_.port;
+  for (uint16_t* port : {&guarded_port_, &unguarded_port_}) {
+    if (*port != 0 || (port == &unguarded_port_ && !has_sample())) continue;
+    const Result<uint16_t> free = FreePort();
+    if (!free) return Failure{kCouldNotRun, free.error().message};
+    *port = *free;
+  }
+  NginxConf conf = {
+      .module = module_,
+      .policy = policy_path_,
+      .workers = options_.workers,
+      .root = geteuid() == 0,
+      .open_files = RaiseOpenFiles(),
+      .resource = resources_.requests,
+      .health = resources_.health,
+      .guarded = {.port = guarded_port_, .upstream = guarded_.text()}};
+  if (unguarded_port_ != 0) {
+    conf.unguarded = {.port = unguarded_port_, .upstream = unguarded_.text()};
+  }
+  const Result<std::string> file = scratch_->Write("nginx.conf", conf.Text());
+  if (!file) return Failure{kCouldNotRun, file.error().message};
+  const Result<pid_t> pid =
+      children_->Start({.name = "nginx",
+                        .argv = {nginx_, "-e", "stderr", "-p",
+                                 scratch_->path() + "/", "-c", *file},
+                        .log = scratch_->Path("nginx.log")});
+  if (!pid) return Failure{kCouldNotRun, pid.error().message};
+  return AwaitPort({.host = "127.0.0.1", .port = guarded_port_}, "nginx");
+}
+
+// Waits until somebody answers there; an end of any child ends the waiting.
+std::optional<Failure> Instance::AwaitPort(const HostPort& at,
+                                           std::string_view name) {
+  const auto end = std::chrono::steady_clock::now() + kStartTimeout;
+  while (TryConnect(at, kConnectTimeout)) {
+    const Supervisor::Event event = children_->Wait(milliseconds(10));
+    if (event.kind == Supervisor::Event::Kind::kStop) {
+      return Failure{kCouldNotRun, "stopped while it was starting"};
+    }
+    if (event.kind == Supervisor::Event::Kind::kExit) {
+      return Failure{kCouldNotRun, children_->Obituary(event)};
+    }
+    if (std::chrono::steady_clock::now() > end) {
+      return Failure{
+          kCouldNotRun,
+          fmt::format(
+              "{} does not answer at {} after {} s; it said last:\n{}", name,
+              at.text(), kStartTimeout.count(),
+              LastLines(scratch_->Path(std::string(name) + ".log"), 12))};
+    }
+  }
+  return std::nullopt;
+}
+
+void Instance::PrintGreeting() const {
+  const Style style = StyleFor(stdout);
+  const std::string self = FromHere(Self());
+  fmt::print("{}: nginx with weir in front of ", kVersion);
+  if (has_sample()) {
+    fmt::print("a sample service that can do {:.0f} requests/s\n\n",
+               scenario::CapacityAt(*scenario_, Duration{}));
+  } else {
+    fmt::print("{}\n\n", guarded_.text());
+  }
+  fmt::print("  with weir     {}{}{}\n", style.bold, Url(guarded_port_),
+             style.reset);
+  if (unguarded_port_ != 0) {
+    fmt::print("  without       {}   (an equal service of its own)\n",
+               Url(unguarded_port_));
+  }
+  fmt::print("  policy        {}   (edit it: it is followed at once)\n",
+             policy_path_);
+  fmt::print("  nginx's log   {}\n\n", scratch_->Path("nginx.log"));
+  fmt::print("In a second terminal:\n");
+  if (scenario_) {
+    fmt::print("  {}{} storm {} --target {}", style.bold, self,
+               FromHere(scenario_path_), Url(guarded_port_));
+    if (unguarded_port_ != 0) {
+      fmt::print(" --compare {}", Url(unguarded_port_));
+    }
+    fmt::print("{}\n", style.reset);
+  }
+  fmt::print("  {}{} top {}{}\n\nCtrl-C stops all of it.\n", style.bold, self,
+             service_, style.reset);
+  std::fflush(stdout);
+}
+
+int Instance::WaitForEnd() {
+  for (;;) {
+    const Supervisor::Event event = children_->Wait(std::chrono::hours(24));
+    if (event.kind == Supervisor::Event::Kind::kStop) break;
+    if (event.kind == Supervisor::Event::Kind::kExit) {
+      return Fail(kCouldNotRun, children_->Obituary(event));
+    }
+  }
+  children_->StopAll(kStopTimeout);
+  return kFine;
+}
+
+// Runs as a child, so that the end of another child ends it.
+int Instance::RunDemo() {
+  const Result<pid_t> pid =
+      children_->Start("the demonstration", [this] { return PlayDemo(); });
+  if (!pid) return Fail(kCouldNotRun, pid.error().message);
+  for (;;) {
+    const Supervisor::Event event = children_->Wait(std::chrono::hours(24));
+    if (event.kind == Supervisor::Event::Kind::kStop) {
+      return Fail(kCouldNotRun, "stopped");
+    }
+    if (event.kind != Supervisor::Event::Kind::kExit) continue;
+    if (event.pid == *pid && event.status <= 128) return event.status;
+    return Fail(kCouldNotRun, children_->Obituary(event));
+  }
+}
+
+int Instance::PlayDemo() const {
+  const Result<Report> with = Play(guarded_port_, "protected");
+  if (!with) return Fail(kCouldNotRun, with.error().message);
+  const Result<Report> without = Play(unguarded_port_, "unprotected");
+  if (!without) return Fail(kCouldNotRun, without.error().message);
+  PrintDemo(*with, *without);
+  for (const Report* report : {&*with, &*without}) {
+    if (!report->invalid.empty()) {
+      return Fail(kCouldNotRun,
+                  "these figures mean nothing: " + report->invalid);
+    }
+  }
+  const std::vector<std::string> broken = BrokenBounds(*scenario_, *with);
+  for (const std::string& bound : broken) Fail(kCouldNotRun, bound);
+  return broken.empty() ? kFine : kCouldNotRun;
+}
+
+Result<Report> Instance::Play(uint16_t port, std::string_view name) const {
+  const HostPort target = {.host = "127.0.0.1", .port = port};
+  fmt::print(stderr, "{}: {} for {:.0f} s\n", name, scenario_->name,
+             ToSeconds(scenario_->length()));
+  if (!WaitUntilIdle(target, scenario_->routes[0].name, scenario_->deadline,
+                     kIdleTimeout)) {
+    return Error{Url(port) + " does not answer"};
+  }
+  return RunStorm(*scenario_,
+                  {.target = target, .seed = seed(), .progress = {}});
+}
+
+void Instance::PrintDemo(const Report& with, const Report& without) const {
+  fmt::print("{}\n", ToText(with, "protected", without, "unprotected",
+                            scenario_->timeout));
+  if (options_.json) {
+    fmt::print("{{\"protected\": {}, \"unprotected\": {}}}\n", ToJson(with),
+               ToJson(without));
+  }
+}
+
+int Run(const Options& options) {
+  Instance instance(options);
+  if (const std::optional<Failure> failure = instance.Start()) {
+    return failure->message.empty() ? failure->status
+                                    : Fail(failure->status, failure->message);
+  }
+  if (options.demo) return instance.RunDemo();
+  instance.PrintGreeting();
+  return instance.WaitForEnd();
+}
+
+}  // namespace
+
+std::string DefaultPolicy(std::string_view service) {
+  return fmt::format(R"(service = "{}"
+trust.networks = ["127.0.0.0/8", "::1"]
+client.from = ["header:weir-client"]
+
+[resource.api]
+
+[resource.health]
+exempt = true
+)",
+                     service);
+}
+
+Result<UsedResources> ChooseResources(const Policy& policy) {
+  UsedResources used;
+  for (const Resource& resource : policy.resources) {
+    if (resource.exempt) {
+      if (used.health.empty()) used.health = resource.name;
+    } else if (used.requests.empty() || resource.name == "api") {
+      used.requests = resource.name;
+    }
+  }
+  if (used.requests.empty()) {
+    return Error{"all resources are exempt, so there is nothing to guard"};
+  }
+  return used;
+}
+
+void AddUpCommand(CLI::App& app, Action& action) {
+  auto options = std::make_shared<Options>();
+  options->workers = static_cast<int>(
+      std::clamp(std::thread::hardware_concurrency(), 1U, 32U));
+  CLI::App* command = app.add_subcommand(
+      "up", "Start nginx with weir in front of a service, on the loopback");
+  command
+      ->add_option("--upstream", options->upstream,
+                   "Your own HTTP service; the sample service when absent")
+      ->type_name("HOST:PORT");
+  command
+      ->add_option("--policy", options->policy,
+                   "Policy; one of a few lines when absent")
+      ->type_name("FILE");
+  command->add_option("--workers", options->workers, "Workers of nginx")
+      ->check(CLI::Range(1, 32))
+      ->capture_default_str();
+  command
+      ->add_option("--port", options->port,
+                   "Port with weir; a free one when absent")
+      ->check(CLI::Range(1, 65535))
+      ->type_name("N");
+  command
+      ->add_option("--scenario", options->scenario,
+                   "What the sample service can do; what --demo plays")
+      ->type_name("FILE");
+  command->add_option("--seed", options->seed,
+                      "Instead of the scenario's seed");
+  command->add_flag("--demo", options->demo,
+                    "Storm both ports, print them side by side, stop");
+  command->add_flag("--json", options->json,
+                    "With --demo: the last line is one JSON object");
+  command->callback(
+      [&action, options] { action = [options] { return Run(*options); }; });
+}
+
+}  // namespace weir::cli

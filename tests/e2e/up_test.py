@@ -1,0 +1,218 @@
+"""weir up, with the real nginx: it serves, says what is wrong, and leaves nothing."""
+
+import http.server
+import json
+import os
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+import urllib.request
+
+from harness import BUILD, ROOT
+import runner
+
+WEIR = BUILD / "cli/weir"
+SCENARIO = ROOT / "tests/scenarios/short-flood.toml"
+
+
+def get(url):
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        return answer.status, answer.read()
+
+
+def children_of(pid):
+    found = []
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == pid:
+            found.append(int(stat.parent.name))
+    return found
+
+
+def command_of(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return []
+
+
+def is_running(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def eventually(condition, seconds=20):
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+class UpTest(unittest.TestCase):
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.environment = {**os.environ, "XDG_RUNTIME_DIR": folder.name, "NO_COLOR": "1"}
+
+    def start(self, *arguments):
+        """Starts it and reads its greeting; returns it with what it said."""
+        up = subprocess.Popen([WEIR, "up", *map(str, arguments)], env=self.environment,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(self.stop, up)
+        greeting = ""
+        for line in up.stdout:
+            greeting += line
+            if line.startswith("Ctrl-C"):
+                return up, greeting
+        self.fail(f"it ended with {up.wait()}: {up.stderr.read()}")
+
+    def stop(self, up):
+        if up.poll() is None:
+            up.terminate()
+        up.wait(timeout=30)
+        up.stdout.close()
+        up.stderr.close()
+
+    def run_up(self, *arguments):
+        return subprocess.run([WEIR, "up", *map(str, arguments)], env=self.environment,
+                              capture_output=True, text=True, timeout=120)
+
+    def assert_nothing_left(self, greeting):
+        self.assertEqual(list(self.folder.iterdir()), [])
+        service = re.search(r"top (\S+)", greeting)[1]
+        self.assertFalse(pathlib.Path(f"/dev/shm/weir.{service}").exists())
+
+    def test_both_ports_serve_until_it_is_told_to_stop(self):
+        up, greeting = self.start("--scenario", SCENARIO)
+        urls = re.findall(r"^  with.*?(http://\S+)", greeting, flags=re.M)
+        self.assertEqual(len(urls), 2)
+        for url in urls:
+            self.assertEqual(get(url)[0], 200)
+        children = children_of(up.pid)
+        self.assertEqual(len(children), 3)  # Two backends and nginx.
+        up.send_signal(signal.SIGINT)
+        self.assertEqual(up.wait(timeout=30), 0)
+        self.assertFalse(any(map(is_running, children)))
+        self.assert_nothing_left(greeting)
+
+    def test_two_instances_do_not_share_anything(self):
+        first, first_said = self.start("--scenario", SCENARIO)
+        second, second_said = self.start("--scenario", SCENARIO)
+        name = r"top (\S+)"
+        self.assertNotEqual(re.search(name, first_said)[1], re.search(name, second_said)[1])
+        self.stop(first)
+        self.assertEqual(get(re.search(r"http://\S+", second_said)[0])[0], 200)
+
+    def test_the_users_own_service_stands_behind_it(self):
+        class Hello(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                body = self.headers["Host"].encode()
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hello) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            upstream = f"127.0.0.1:{server.server_port}"
+            _, greeting = self.start("--upstream", upstream)
+            url = re.search(r"with weir\s+(http://\S+)", greeting)[1]
+            self.assertEqual(get(url), (200, upstream.encode()))
+            self.assertNotIn("without", greeting)
+            server.shutdown()
+
+    def test_a_child_that_dies_ends_it_with_the_reason(self):
+        up, greeting = self.start("--scenario", SCENARIO)
+        nginx = next(pid for pid in children_of(up.pid)
+                     if command_of(pid)[0].startswith(b"nginx"))
+        workers = children_of(nginx)
+        os.kill(nginx, signal.SIGKILL)
+        self.assertEqual(up.wait(timeout=30), 1)
+        self.assertIn("weir: nginx was killed by signal 9", up.stderr.read())
+        self.assertTrue(eventually(lambda: not any(map(is_running, workers))))
+        self.assert_nothing_left(greeting)
+
+    def test_its_children_die_with_it(self):
+        up, _ = self.start("--scenario", SCENARIO)
+        children = children_of(up.pid)
+        everyone = children + [pid for child in children for pid in children_of(child)]
+        up.kill()
+        up.wait(timeout=30)
+        self.assertTrue(eventually(lambda: not any(map(is_running, everyone))))
+        for service in pathlib.Path("/dev/shm").glob(f"weir.up-{up.pid}"):
+            service.unlink()
+
+    def test_a_port_in_use_is_one_clear_message(self):
+        with socket.create_server(("127.0.0.1", 0)) as other:
+            port = other.getsockname()[1]
+            done = self.run_up("--scenario", SCENARIO, "--port", port)
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stderr, f"weir: port {port} is in use; name another one, "
+                                      "or none to get a free one\n")
+        self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_a_service_that_is_not_there_is_one_clear_message(self):
+        with socket.create_server(("127.0.0.1", 0)) as other:
+            port = other.getsockname()[1]
+        done = self.run_up("--upstream", f"127.0.0.1:{port}")
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stderr, f"weir: nothing answers at 127.0.0.1:{port}: "
+                                      "Connection refused; start your service first\n")
+
+    def test_a_wrong_policy_starts_nothing(self):
+        policy = self.folder / "policy.toml"
+        policy.write_text("service = 'shop'\n[resource.api]\ndeadlin = '1s'\n")
+        done = self.run_up("--policy", policy)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("policy.toml:3:1: error:", done.stderr)
+        self.assertIn("`deadline`", done.stderr)
+        self.assertIn("nothing was started", done.stderr)
+
+    def test_input_that_makes_no_sense_is_refused(self):
+        for arguments in (["--upstream", "nonsense"], ["--json"], ["--workers", "0"],
+                          ["--demo", "--upstream", "127.0.0.1:1"], ["--nonsense"],
+                          ["--scenario", self.folder / "none.toml"]):
+            with self.subTest(arguments):
+                done = self.run_up(*arguments)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertNotEqual(done.stderr, "")
+
+    def test_the_demonstration_ends_in_one_object(self):
+        for _ in range(3):  # It says so when the machine was too busy to tell.
+            done = self.run_up("--scenario", SCENARIO, "--demo", "--json")
+            if "these figures mean nothing" not in done.stderr:
+                break
+        self.assertEqual(done.returncode, 0, done.stderr)
+        result = json.loads(done.stdout.splitlines()[-1])
+        self.assertEqual(list(result), ["protected", "unprotected"])
+        for report in result.values():
+            self.assertEqual(report["scenario"], "short-flood")
+            self.assertEqual([one["name"] for one in report["classes"]], ["vital", "sheddable"])
+            self.assertEqual(report["offered"], sum(report[part] for part in
+                                                    ("good", "late", "shed", "failed")))
+        flood = {name: report["phases"][1] for name, report in result.items()}
+        self.assertGreater(flood["protected"]["good"], 2 * flood["unprotected"]["good"])
+        self.assertEqual(result["unprotected"]["shed"], 0)
+        self.assertEqual(list(self.folder.iterdir()), [])
+
+
+if __name__ == "__main__":
+    runner.main("e2e_up_test")
