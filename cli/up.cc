@@ -403,9 +403,9 @@ int Instance::RunDemo() {
 }
 
 int Instance::PlayDemo() const {
-  const Result<Report> with = Play(guarded_port_, "protected");
+  const Result<Report> with = Play(guarded_port_, "with weir");
   if (!with) return Fail(kCouldNotRun, with.error().message);
-  const Result<Report> without = Play(unguarded_port_, "unprotected");
+  const Result<Report> without = Play(unguarded_port_, "without");
   if (!without) return Fail(kCouldNotRun, without.error().message);
   PrintDemo(*with, *without);
   for (const Report* report : {&*with, &*without}) {
@@ -432,8 +432,8 @@ Result<Report> Instance::Play(uint16_t port, std::string_view name) const {
 }
 
 void Instance::PrintDemo(const Report& with, const Report& without) const {
-  fmt::print("{}\n", ToText(with, "protected", without, "unprotected",
-                            scenario_->timeout));
+  fmt::print("{}\n",
+             ToText(with, "with weir", without, "without", scenario_->timeout));
   if (options_.json) {
     fmt::print("{{\"protected\": {}, \"unprotected\": {}}}\n", ToJson(with),
                ToJson(without));

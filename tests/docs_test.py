@@ -14,7 +14,7 @@ TEXTS = {".h", ".cc", ".def", ".py", ".sh", ".cmake", ".md", ".toml", ".txt"}
 # [RFC8289] and the like: not an index, an optional word or the text of a link.
 KEY = re.compile(r"(?<![\w\])`])\[([A-Z][A-Z0-9]{2,}(?:[-.][A-Z0-9]+)*)\](?![(\w])")
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
-PATH = re.compile(r"(?<![\w/.{}$*-])((?:adapters|benchmarks|cli|cmake|docs|include|scripts|sim|src"
+PATH = re.compile(r"(?<![\w/.{}$*-])((?:adapters|benchmarks|cli|cmake|docs|include/weir|scripts|sim|src"
                   r"|tests)/[\w./-]*\w\.(?:h|cc|def|md|py|sh|cmake|toml|txt))\b(?!\.\w)")
 
 

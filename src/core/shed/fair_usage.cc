@@ -10,7 +10,7 @@ constexpr uint32_t Milliseconds(Instant now) {
   return static_cast<uint32_t>(now.time_since_epoch().count() / 1'000'000);
 }
 
-// Finalizer of splitmix64; a row each.  Source: [SPLITMIX].
+// Finalizer of splitmix64; a row each.  Source: [STEELE2014].
 uint64_t Mix(uint64_t x) {
   x ^= x >> 30;
   x *= 0xbf58476d1ce4e5b9;
