@@ -29,9 +29,10 @@ std::optional<ProcessStat> ReadStat(int32_t pid) {
 }
 
 int64_t ReclaimDead(Region& region, ProcessId self) {
-  const int used = region.header.shards_used.load(std::memory_order_acquire);
   int64_t inflight = 0;
-  for (int shard = 0; shard < used; ++shard) {
+  // All of them, not only those below shards_used: who claims a shard may die
+  // before that has grown.
+  for (int shard = 0; shard < static_cast<int>(Region::kShards); ++shard) {
     const ProcessId owner = region.Owner(shard);
     if (owner.pid == 0 || owner == self || IsAlive(owner)) continue;
     inflight += region.Reclaim(shard, owner, self);
