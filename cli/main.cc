@@ -25,7 +25,9 @@ int Main(int argc, char** argv) {
   Action action;
   AddBackendCommand(app, action);
   AddCheckCommand(app, action);
+  AddSegmentCommand(app, action);
   AddStormCommand(app, action);
+  AddTopCommand(app, action);
   AddUpCommand(app, action);
 
   try {

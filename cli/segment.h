@@ -1,0 +1,18 @@
+// Which services have shared memory here.
+
+#ifndef WEIR_CLI_SEGMENT_H_
+#define WEIR_CLI_SEGMENT_H_
+
+#include <string>
+
+#include "weir/result.h"
+
+namespace weir::cli {
+
+// The service that has the only usable segment; an error that lists those
+// there are when there is none or there are several.
+Result<std::string> OnlyService();
+
+}  // namespace weir::cli
+
+#endif  // WEIR_CLI_SEGMENT_H_
