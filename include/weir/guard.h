@@ -172,7 +172,7 @@ class Guard {
   // Measuring.
   void CountArrival(const Request& request, Instant now);
   void Sample(const Permit::Data& permit, Instant now);
-  void SampleCalm(const Permit::Data& permit, double latency);
+  void SampleCalm(const Permit::Data& permit, Duration took, double latency);
   void MarkUnbound();
   void StepLaw(Instant now, bool queue_formed = false,
                bool queue_empty = false);

@@ -21,11 +21,14 @@ class Guard;
 class Permit {
  public:
   Permit() = default;
-  Permit(Permit&& other) noexcept : data_(std::exchange(other.data_, {})) {}
+  Permit(Permit&& other) noexcept : data_(other.data_) {
+    other.data_.guard = nullptr;
+  }
   Permit& operator=(Permit&& other) noexcept {
     if (this != &other) {
       if (data_.guard != nullptr) Abandon();
-      data_ = std::exchange(other.data_, {});
+      data_ = other.data_;
+      other.data_.guard = nullptr;
     }
     return *this;
   }

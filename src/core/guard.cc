@@ -6,10 +6,10 @@
 #include <cassert>
 #include <utility>
 
+#include "relaxed.h"
+
 namespace weir {
 namespace {
-
-constexpr auto kRelaxed = std::memory_order_relaxed;
 
 // How often a worker with waiting requests looks at the other workers.
 // Chosen: half of the 2 ms within which they shall catch up with each other.

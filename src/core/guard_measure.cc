@@ -3,17 +3,20 @@
 #include <algorithm>
 #include <cmath>
 
+#include "relaxed.h"
 #include "weir/guard.h"
 
 namespace weir {
 namespace {
 
-constexpr auto kRelaxed = std::memory_order_relaxed;
-
 // Demand is brought up to date after so many arrivals or so much time.
 // Source: docs/algorithms/law.md, "Queue".
 constexpr int64_t kDemandArrivals = 32;
 constexpr Duration kDemandInterval = std::chrono::milliseconds(5);
+// Nothing is worth a step more often, however many requests come.  Chosen: a
+// twentieth of the finest timer that waits for its result (ticks, 1 ms and up),
+// and a few percent of a core at most.
+constexpr Duration kLeastStep = std::chrono::microseconds(50);
 // Calm samples are handed over in batches.  Chosen: as many as make the cost
 // of a step small against theirs.
 constexpr int64_t kCalmBatch = 32;
@@ -30,12 +33,11 @@ constexpr int64_t kUnbounded = 1'000'000'000'000'000;
 // When demand is taken to exceed capacity: by how many standard errors of both
 // estimates, and at which multiple of the queue target by none.  Capacity's
 // error is that of 64 samples smoothed by 1/4; that of demand follows from its
-// memory, s.
+// memory.
 // Measured: docs/algorithms/law.md, "Overload or burst".
 constexpr double kErrors = 3;
 constexpr double kCertainQueue = 4;
 constexpr double kCapacityError = .047;
-constexpr double kDemandMemory = 1;
 
 // Push-back grows with the excess of demand: at ten times the capacity nine
 // seconds, so that what comes back is about one second's worth of it.
@@ -124,8 +126,9 @@ bool Guard::IsOverloaded(int64_t queued) {
   // capacity shows in two ways, in their estimates and in a queue that goes on
   // growing; the longer the queue, the less the estimates have to say.
   const double demand = law.demand.load(kRelaxed);
-  const double error = std::sqrt(kCapacityError * kCapacityError +
-                                 1 / (2 * kDemandMemory * (demand + 1)));
+  const double error =
+      std::sqrt(kCapacityError * kCapacityError +
+                1 / (2 * LimitLaw::kDemandMemory * (demand + 1)));
   const double doubt =
       std::max(0., 1 - (waiting / target - 1) / (kCertainQueue - 1));
   const bool starts =
@@ -152,7 +155,9 @@ void Guard::CountArrival(const Request& request, Instant now) {
     ++budgets_;
     budget_us_ += (request.deadline - request.arrived).count() / 1000;
   }
-  if (arrivals_ >= kDemandArrivals || now - last_step_ >= kDemandInterval) {
+  const Duration since = now - last_step_;
+  if ((arrivals_ >= kDemandArrivals && since >= kLeastStep) ||
+      since >= kDemandInterval) {
     StepLaw(now);
   }
 }
@@ -192,20 +197,22 @@ void Guard::Sample(const Permit::Data& permit, Instant now) {
   }
   if ((mode == LawMode::kCruise || mode == LawMode::kUp) &&
       region_.flags.unbound_round.load(kRelaxed) == round) {
-    SampleCalm(permit, latency);
+    SampleCalm(permit, took, latency);
   }
   usual_inflight_ += (permit.inflight_before - usual_inflight_) * kInflightGain;
 
   const Instant end{Duration(law.round_end_ns.load(kRelaxed))};
   const int32_t shards = region_.header.shards_used.load(kRelaxed);
   const bool may_close = completions * shards >= law.round_size.load(kRelaxed);
-  if ((may_close && now >= end) || calm_ >= kCalmBatch ||
+  if ((may_close && now >= end) ||
+      (calm_ >= kCalmBatch && now - last_step_ >= kLeastStep) ||
       mode == LawMode::kDrainWait) {
     StepLaw(now);
   }
 }
 
-void Guard::SampleCalm(const Permit::Data& permit, double latency) {
+void Guard::SampleCalm(const Permit::Data& permit, Duration took,
+                       double latency) {
   const Region::Published& law = region_.published;
   const double base = law.base_latency.load(kRelaxed);
   const double natural = law.capacity.load(kRelaxed) * base;
@@ -215,7 +222,7 @@ void Guard::SampleCalm(const Permit::Data& permit, double latency) {
   }
   const double off = latency / base - 1;
   ++calm_;
-  calm_ns_ += FromSeconds(latency).count();
+  calm_ns_ += took.count();
   calm_deviation_ppm_ +=
       static_cast<int64_t>(std::min(kMostDeviation, off * off) * 1e6);
 }

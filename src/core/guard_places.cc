@@ -11,12 +11,11 @@
 // writes.  `tight` ends that: set by whoever finds places scarce, it makes
 // everybody give spare places back at the next event.
 
+#include "relaxed.h"
 #include "weir/guard.h"
 
 namespace weir {
 namespace {
-
-constexpr auto kRelaxed = std::memory_order_relaxed;
 
 // Most spare places that a worker keeps.  Chosen: enough to touch the shared
 // lines once in sixteen requests.

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <new>
 
+#include "relaxed.h"
+
 namespace weir {
 namespace {
 
@@ -39,8 +41,6 @@ constexpr uint64_t Pack(ProcessId id) {
 constexpr ProcessId Unpack(uint64_t word) {
   return {static_cast<int32_t>(word >> 32), static_cast<uint32_t>(word)};
 }
-
-constexpr auto kRelaxed = std::memory_order_relaxed;
 
 }  // namespace
 

@@ -1,5 +1,7 @@
 #include "weir/snapshot.h"
 
+#include "relaxed.h"
+
 namespace weir {
 
 #define WEIR_CLASS_COUNTER(name, unit, help) CounterInfo{#name, #unit, help},
@@ -16,8 +18,6 @@ const std::array<CounterInfo, kGauges> kGaugeInfo = {
 };
 
 namespace {
-
-constexpr auto kRelaxed = std::memory_order_relaxed;
 
 void ReadShard(const Region::Shard& shard, Snapshot& out) {
   out.inflight += shard.inflight.load(kRelaxed);

@@ -100,6 +100,10 @@ struct LawEvents {
 
 // Not thread-safe.  All of it is valid after Reset().
 struct LimitLaw {
+  // Memory of demand, s: tells .95 from 1.0 of capacity at 1000 requests/s.
+  // Source: docs/algorithms/law.md, "Constants".
+  static constexpr double kDemandMemory = 1;
+
   void Reset(const LimitConfig& config, Duration default_budget, Instant now);
 
   // Follows a changed policy; what was learned stays.

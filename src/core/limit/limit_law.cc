@@ -46,8 +46,6 @@ constexpr double kWaitShare = 1. / 2;
 // Queue target in standard deviations of the number in service.
 constexpr double kQueueDeviations = 8;
 constexpr double kMinQueueTarget = 4;
-// Memory of demand: tells .95 from 1.0 of capacity at 1000 requests/s.
-constexpr double kDemandMemory = 1;  // s
 constexpr double kInitialLimit = 8;
 // Weights of base_latency and variation in calm times.
 constexpr double kMinCalmWeight = 16;
