@@ -17,12 +17,12 @@
 // raise it.  While overloaded the last unit counts alone: the server was busy
 // all through it, and what it has gained is seen at once.
 //
-// Source: docs/algorithms/stale.md.  Differs from it in three ways that the
-// page explains.  Work that was dropped is neither executed work nor busy time
-// nor other work, so discarding quickly does not look like capacity.  Demand
-// has what is waiting and not yet handled: in a saturated loop handled work
-// equals capacity by definition and would never exceed it.  And capacity is
-// not the window's mean alone, which is late by the whole window.
+// Source: [WETEST], docs/algorithms/stale.md.  Differs from it in three ways
+// that the page explains.  Work that was dropped is neither executed work nor
+// busy time nor other work, so discarding quickly does not look like capacity.
+// Demand has what is waiting and not yet handled: in a saturated loop handled
+// work equals capacity by definition and would never exceed it.  And capacity
+// is not the window's mean alone, which is late by the whole window.
 
 #ifndef WEIR_STALE_CAPACITY_METER_H_
 #define WEIR_STALE_CAPACITY_METER_H_

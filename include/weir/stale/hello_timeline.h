@@ -30,8 +30,9 @@
 // 0.1 s wraps after 13 years, 1 ms after 49 days.  Take CLOCK_MONOTONIC or
 // CLOCK_MONOTONIC_RAW for it: nobody sets those.
 //
-// Source: docs/algorithms/stale.md.  Differs from it where a clock is set: the
-// delay is kept there, since forgetting it makes all that waits look fresh.
+// Source: [WETEST], docs/algorithms/stale.md.  Differs from it where a clock is
+// set: the delay is kept there, since forgetting it makes all that waits look
+// fresh.
 
 #ifndef WEIR_STALE_HELLO_TIMELINE_H_
 #define WEIR_STALE_HELLO_TIMELINE_H_

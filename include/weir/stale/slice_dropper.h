@@ -31,7 +31,7 @@
 // one.  Where the lifetime of a message is known, the rest of a slice is also
 // dropped once even its youngest message must have passed it.
 //
-// Source: docs/algorithms/stale.md, which has what differs and why.
+// Source: [WETEST], docs/algorithms/stale.md, which has what differs and why.
 
 #ifndef WEIR_STALE_SLICE_DROPPER_H_
 #define WEIR_STALE_SLICE_DROPPER_H_
