@@ -1,0 +1,85 @@
+#include "weir/sim/algorithms.h"
+
+#include <algorithm>
+#include <string>
+
+#include "rival_gate.h"
+#include "weir/rivals/registry.h"
+
+namespace weir::sim {
+
+namespace {
+
+constexpr std::string_view kQueue = "+queue";
+constexpr std::string_view kMutant = "mutant-";
+
+// Letters to change, add or remove to make one of the other.
+size_t Distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0]++;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t changed = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, changed});
+    }
+  }
+  return row.back();
+}
+
+// Laws that stand at their callers have no place before a replica.
+bool StandsBeforeReplica(const rivals::Entry& entry) {
+  return entry.seat != rivals::Seat::kCaller;
+}
+
+std::string NearestName(std::string_view name) {
+  std::string_view nearest = "weir";
+  for (const rivals::Entry& entry : rivals::Registry()) {
+    if (StandsBeforeReplica(entry) &&
+        Distance(name, entry.name) < Distance(name, nearest)) {
+      nearest = entry.name;
+    }
+  }
+  return std::string(nearest);
+}
+
+}  // namespace
+
+Result<std::vector<Algorithm>> FindAlgorithms(
+    std::string_view list, std::shared_ptr<const Policy> policy) {
+  std::vector<Algorithm> found;
+  while (!list.empty()) {
+    const size_t comma = std::min(list.find(','), list.size());
+    const std::string_view whole = list.substr(0, comma);
+    list.remove_prefix(std::min(comma + 1, list.size()));
+    if (whole == "weir" || whole == "weir-known") {
+      found.push_back(Weir(std::string(whole), policy, whole == "weir-known"));
+      continue;
+    }
+    const bool queued = whole.ends_with(kQueue);
+    const std::string_view name =
+        whole.substr(0, whole.size() - (queued ? kQueue.size() : 0));
+    const size_t before = found.size();
+    if (name == "all") {
+      for (const rivals::Entry& entry : rivals::Registry()) {
+        if (StandsBeforeReplica(entry) && !entry.name.starts_with(kMutant)) {
+          found.push_back(RivalAlgorithm(entry, queued));
+        }
+      }
+    } else {
+      for (const rivals::Entry* entry : rivals::FindRivals(name)) {
+        if (StandsBeforeReplica(*entry)) {
+          found.push_back(RivalAlgorithm(*entry, queued));
+        }
+      }
+    }
+    if (found.size() == before) {
+      return Error{"no algorithm is called `" + std::string(whole) +
+                   "`; the nearest is `" + NearestName(name) + "`"};
+    }
+  }
+  return found;
+}
+
+}  // namespace weir::sim

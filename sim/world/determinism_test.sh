@@ -1,0 +1,39 @@
+#!/bin/bash
+# Same seed, same bytes: builds a small world with g++ and clang++ at -O0 and
+# -O3 and compares all decisions and figures.
+#
+#   determinism_test.sh SOURCE_DIR
+set -euo pipefail
+
+root=$1
+out=$(mktemp -d "${TMPDIR:-/tmp}/weir-determinism.XXXXXX")
+trap 'rm -rf "$out"' EXIT
+
+# What the project compiles its own sources with; warnings are its business.
+flags=(-std=c++20 -ffp-contract=off -w -I"$root/include")
+for folder in sim/engine sim/scenario sim/world sim/rivals src/config; do
+  flags+=(-I"$root/$folder/include")
+done
+flags+=(-I"$root/sim/world")
+mapfile -t sources < <(find "$root/src/core" "$root/sim/engine" \
+  "$root/sim/scenario" "$root/sim/world" "$root/sim/rivals" -name '*.cc' \
+  ! -name '*_test.cc' ! -name 'read*.cc' ! -path '*/testing/*' \
+  ! -name 'html_report.cc' ! -name 'chart.cc' | sort)
+
+launcher=$(command -v ccache || true)
+for compiler in g++ clang++-14; do
+  command -v "$compiler" > /dev/null || { echo "no $compiler"; exit 77; }
+  for level in -O0 -O3; do
+    name=$compiler$level
+    mkdir "$out/$name"
+    printf '%s\0' "${sources[@]}" | xargs -0 -P2 -I{} bash -c '
+      object=$1/$(printf %s "$2" | tr / _).o
+      shift 2
+      exec "$@" -c {} -o "$object"' _ "$out/$name" {} \
+      $launcher "$compiler" "$level" "${flags[@]}"
+    "$compiler" "$level" "$out/$name"/*.o -lfmt -lpthread -o "$out/$name.exe"
+    "$out/$name.exe" > "$out/$name.txt"
+    echo "$name: $(cut -c1-40 "$out/$name.txt" | head -1)"
+    cmp "$out/g++-O0.txt" "$out/$name.txt"
+  done
+done

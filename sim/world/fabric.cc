@@ -1,0 +1,314 @@
+#include "fabric.h"
+
+#include <algorithm>
+
+#include "fleet.h"
+#include "weir/scenario/capacity.h"
+#include "weir/scenario/random.h"
+#include "weir/scenario/service_time.h"
+
+namespace weir::sim {
+
+using scenario::Stage;
+
+namespace {
+
+enum Way : uint64_t { kThere = 0, kBack = 1 };
+
+// Numbers of the calls that an attempt makes; those of attempts themselves
+// are small.
+uint64_t ChildNumber(uint64_t parent, size_t tier, uint32_t ordinal) {
+  return scenario::Mix(parent ^ scenario::Mix(tier << 32 | ordinal));
+}
+
+Duration LongestDeadline(const scenario::Scenario& scenario) {
+  Duration longest{};
+  for (const scenario::Class& cls : scenario.classes) {
+    longest = std::max(longest, cls.deadline);
+  }
+  return longest;
+}
+
+bool Queues(const Stage& stage) { return stage.kind != Stage::Kind::kIo; }
+
+// One resource for the cpu of each tier, tier 0 first, then one for each lock
+// and pool.
+size_t CountResources(const scenario::Scenario& scenario) {
+  size_t count = scenario.tiers.size();
+  for (const scenario::Tier& tier : scenario.tiers) {
+    for (const Stage& stage : tier.stages) {
+      if (Queues(stage) && stage.kind != Stage::Kind::kCpu) ++count;
+    }
+  }
+  return std::min(count, kMaxResourcesOfOracle);
+}
+
+}  // namespace
+
+Fabric::Fabric(const scenario::Scenario& s, const Algorithm& a,
+               const RunOptions& options)
+    : scenario(s),
+      algorithm(a),
+      seed(options.seed),
+      log(options.log),
+      metrics(s, options.seed, options.bin),
+      oracle(metrics, s.classes.size(), CountResources(s), LongestDeadline(s),
+             s.tiers.front().reject_cost) {
+  uint32_t next = static_cast<uint32_t>(s.tiers.size());
+  for (size_t tier = 0; tier < s.tiers.size(); ++tier) {
+    std::vector<uint32_t>& resources = resources_.emplace_back();
+    bool varies = false;
+    for (const Stage& stage : s.tiers[tier].stages) {
+      const bool own = Queues(stage) && stage.kind != Stage::Kind::kCpu;
+      resources.push_back(stage.kind == Stage::Kind::kCpu
+                              ? static_cast<uint32_t>(tier)
+                          : own ? next++
+                                : kNone);
+    }
+    for (const scenario::Change& change : s.tiers[tier].changes) {
+      varies = varies || change.time || change.slow_ratio;
+    }
+    varies_.push_back(varies);
+  }
+  for (size_t tier = 0; tier < s.tiers.size(); ++tier) {
+    fleets.push_back(std::make_unique<Fleet>(*this, tier));
+  }
+  CapacityChanged();
+}
+
+Fabric::~Fabric() = default;
+
+Demand Fabric::DrawDemand(size_t tier, uint64_t number, uint16_t route) const {
+  Demand demands{};
+  const scenario::Tier& t = scenario.tiers[tier];
+  const Duration at = events.now().time_since_epoch();
+  for (size_t i = 0; i < t.stages.size(); ++i) {
+    const Stage& stage = t.stages[i];
+    Duration& demand = demands[i];
+    demand = Duration(-1);
+    if (stage.route && *stage.route != route) continue;
+    if (stage.ratio < 1) {
+      // A stream of its own, so that the ratio does not change the times.
+      scenario::Random random(scenario::Mix(seed) + number,
+                              scenario::kService + 256 * tier + 128 + i);
+      if (random.Uniform() >= stage.ratio) continue;
+    }
+    demand = varies_[tier] ? DrawFor(SpanAt(t, i, at), seed, tier, i, number)
+                           : DrawFor(stage.time, seed, tier, i, number);
+  }
+  return demands;
+}
+
+Need Fabric::Foresee(size_t tier, uint64_t number, uint16_t route,
+                     const Demand& demand) const {
+  const scenario::Tier& t = scenario.tiers[tier];
+  Need need;
+  need.latency =
+      DrawDelay(tier, number, kThere) + DrawDelay(tier, number, kBack);
+  for (size_t i = 0; i < t.stages.size(); ++i) {
+    if (demand[i] < Duration{}) continue;
+    need.latency += demand[i];
+    const uint32_t resource = resources_[tier][i];
+    if (resource == kNone || resource >= kMaxResourcesOfOracle) continue;
+    need.work += demand[i];
+    need.of[resource] += demand[i];
+    need.used |= uint32_t{1} << resource;
+  }
+  uint32_t ordinal = 0;
+  for (const scenario::Call& call : t.calls) {
+    Need all;
+    for (int32_t k = 0; k < call.times; ++k) {
+      const uint64_t child = ChildNumber(number, call.tier, ordinal++);
+      const Need one =
+          Foresee(call.tier, child, route, DrawDemand(call.tier, child, route));
+      if (call.parallel) {
+        all.Beside(one);
+      } else {
+        all.Then(one);
+      }
+    }
+    need.Then(all);
+  }
+  return need;
+}
+
+double Fabric::MeanWork(size_t tier) const {
+  const scenario::Tier& t = scenario.tiers[tier];
+  const Duration at = events.now().time_since_epoch();
+  double work = 0;
+  for (size_t i = 0; i < t.stages.size(); ++i) {
+    const Stage& stage = t.stages[i];
+    if (!Queues(stage)) continue;
+    work += stage.ratio *
+            (stage.route ? scenario.routes[*stage.route].share : 1) *
+            scenario::MeanSeconds(SpanAt(t, i, at));
+  }
+  for (const scenario::Call& call : t.calls) {
+    work += call.times * MeanWork(call.tier);
+  }
+  return work;
+}
+
+Duration Fabric::DrawDelay(size_t tier, uint64_t number, uint64_t way) const {
+  const scenario::Span& span = scenario.tiers[tier].network;
+  if (span.mean == Duration{} &&
+      span.distribution == scenario::Span::Distribution::kConstant) {
+    return {};
+  }
+  scenario::Random random(scenario::Mix(seed) + 2 * number + way,
+                          scenario::kNetwork + tier);
+  return Draw(span, random);
+}
+
+void Fabric::Send(Visit& visit) {
+  Fleet& fleet = *fleets[visit.tier];
+  visit.replica = static_cast<uint16_t>(fleet.Choose());
+  visit.state = Visit::State::kTravelling;
+  visit.reply = Reply::kOk;
+  visit.retry_after = visit.spent = Duration{};
+  visit.counted = visit.turned = visit.abandoned = false;
+  visit.call = 0;
+  visit.calls_left = visit.calls_open = 0;
+  fleet.OnSent(visit.replica);
+  const Duration delay = DrawDelay(visit.tier, visit.number, kThere);
+  if (delay == Duration{}) {
+    fleet[visit.replica].Receive(visit);
+  } else {
+    visit.timer =
+        events.After(delay, *this, visit.index * uint64_t{2} + kThere);
+  }
+}
+
+void Fabric::Answer(Visit& visit) {
+  const Duration delay = DrawDelay(visit.tier, visit.number, kBack);
+  if (delay == Duration{}) {
+    Deliver(visit);
+  } else {
+    visit.timer = events.After(delay, *this, visit.index * uint64_t{2} + kBack);
+  }
+}
+
+void Fabric::Abandon(Visit& visit) {
+  visit.abandoned = true;
+  if (visit.state == Visit::State::kTravelling) return;
+  (*fleets[visit.tier])[visit.replica].Abandon(visit);
+}
+
+void Fabric::OnEvent(Instant, uint64_t arg) {
+  Visit& visit = visits[static_cast<uint32_t>(arg / 2)];
+  if (arg % 2 == kBack) {
+    Deliver(visit);
+  } else {
+    (*fleets[visit.tier])[visit.replica].Receive(visit);
+  }
+}
+
+void Fabric::Deliver(Visit& visit) {
+  fleets[visit.tier]->OnAnswered(visit.replica, visit.reply == Reply::kError);
+  if (visit.parent == kNone) {
+    entry->OnAnswer(visit);
+  } else {
+    OnChildAnswer(visits[visit.parent], visit);
+  }
+}
+
+bool Fabric::CallNext(Visit& parent) {
+  const std::vector<scenario::Call>& calls = scenario.tiers[parent.tier].calls;
+  while (parent.call < calls.size()) {
+    const scenario::Call& call = calls[parent.call];
+    if (parent.calls_left == 0 && parent.calls_open == 0) {
+      ++parent.call;
+      if (parent.call < calls.size()) {
+        parent.calls_left = calls[parent.call].times;
+      }
+      continue;
+    }
+    const int32_t now =
+        call.parallel ? parent.calls_left : std::min(parent.calls_left, 1);
+    if (now == 0 || (!call.parallel && parent.calls_open > 0)) return true;
+    uint32_t ordinal = 0;
+    for (size_t i = 0; i < parent.call; ++i) {
+      ordinal += static_cast<uint32_t>(calls[i].times);
+    }
+    ordinal += static_cast<uint32_t>(call.times - parent.calls_left);
+    // A callee may answer at once: all are counted as open before the first.
+    parent.calls_left -= now;
+    parent.calls_open += now;
+    for (int32_t k = 0; k < now; ++k) {
+      MakeCall(parent, call.tier, ordinal + static_cast<uint32_t>(k));
+    }
+    return true;
+  }
+  return false;
+}
+
+void Fabric::MakeCall(Visit& parent, size_t tier, uint32_t ordinal) {
+  Visit& child = visits.Take();
+  child.operation = parent.operation;
+  child.parent = parent.index;
+  child.attempt = parent.attempt;
+  child.tier = static_cast<uint16_t>(tier);
+  child.cls = parent.cls;
+  child.number = ChildNumber(parent.number, tier, ordinal);
+  child.request = parent.request;
+  child.demand = DrawDemand(tier, child.number, child.request.resource);
+  child.sent = events.now();
+  Send(child);
+}
+
+// The parent's replica goes on when the last open call is answered, so a
+// visit that is dropped meanwhile stays in the pool until then.
+void Fabric::OnChildAnswer(Visit& parent, Visit& child) {
+  parent.spent += child.spent;
+  if (child.reply != Reply::kOk && parent.reply == Reply::kOk) {
+    parent.reply = child.reply == Reply::kShed ? Reply::kShed : Reply::kError;
+    parent.retry_after = child.retry_after;
+  }
+  visits.Return(child);
+  if (--parent.calls_open > 0) return;
+  if (parent.state == Visit::State::kCalling) {
+    (*fleets[parent.tier])[parent.replica].Resume(parent);
+  } else {
+    Answer(parent);
+  }
+}
+
+void Fabric::CapacityChanged() {
+  if (fleets.size() < scenario.tiers.size()) return;  // Still being built.
+  const Duration now = events.now().time_since_epoch();
+  for (size_t tier = 0; tier < fleets.size(); ++tier) {
+    double cpu = 0;
+    double moving = 0;
+    for (size_t r = 0; r < fleets[tier]->size(); ++r) {
+      cpu += (*fleets[tier])[r].cpu_capacity();
+      moving += (*fleets[tier])[r].moves() ? 1 : 0;
+    }
+    oracle.SetCapacity(tier, cpu, now);
+    for (size_t i = 0; i < resources_[tier].size(); ++i) {
+      const Stage& stage = scenario.tiers[tier].stages[i];
+      const uint32_t resource = resources_[tier][i];
+      if (stage.kind == Stage::Kind::kCpu || resource == kNone ||
+          resource >= kMaxResourcesOfOracle) {
+        continue;
+      }
+      const int32_t size = stage.kind == Stage::Kind::kPool ? stage.size : 1;
+      oracle.SetCapacity(resource, moving * size, now);
+    }
+  }
+}
+
+double Fabric::limit() const {
+  double sum = 0;
+  for (size_t r = 0; r < fleets[0]->size(); ++r) sum += (*fleets[0])[r].limit();
+  return sum;
+}
+
+int64_t Fabric::waiting() const {
+  int64_t sum = 0;
+  for (size_t r = 0; r < fleets[0]->size(); ++r) {
+    sum += (*fleets[0])[r].waiting();
+  }
+  return sum;
+}
+
+}  // namespace weir::sim

@@ -1,0 +1,500 @@
+#include "metrics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace weir::sim {
+
+using scenario::Ending;
+
+namespace {
+
+// A second counts as good from this share of the ideal on.
+// Source: the evaluation rules in docs/algorithms/evaluation.md.
+constexpr double kConverged = 0.95;
+
+// Clients with fewer requests, and classes with fewer answers for each, say
+// nothing about fairness.
+// Chosen: the deviation of what a client gets is then below a third.
+constexpr uint32_t kMinForFairness = 10;
+
+Duration Since(Instant now) { return now.time_since_epoch(); }
+
+void AddCounts(scenario::Figures& to, const scenario::Figures& from) {
+  to.offered += from.offered;
+  to.good += from.good;
+  to.late += from.late;
+  to.shed += from.shed;
+  to.failed += from.failed;
+  to.attempts += from.attempts;
+}
+
+// Counts the longest; an absent one is shorter than any.
+void Lengthen(std::optional<Duration>& longest, Duration other) {
+  longest = std::max(longest.value_or(Duration{}), other);
+}
+
+// Steps that must be kept: a second, what the oracle lags, and the open ones.
+size_t StepsToKeep(Duration deadline) {
+  const Duration lag = 2 * (deadline + deadline / 100);
+  return static_cast<size_t>((std::chrono::seconds(1) + lag) / Metrics::kStep) +
+         4;
+}
+
+double Ratio(double good, double ideal) { return ideal > 0 ? good / ideal : 1; }
+
+}  // namespace
+
+Metrics::Metrics(const scenario::Scenario& scenario, uint64_t seed,
+                 Duration bin)
+    : scenario_(scenario),
+      seed_(seed),
+      bin_(bin),
+      deadline_(std::max_element(scenario.classes.begin(),
+                                 scenario.classes.end(),
+                                 [](const auto& a, const auto& b) {
+                                   return a.deadline < b.deadline;
+                                 })
+                    ->deadline),
+      phases_(scenario.phases.size()),
+      classes_(scenario.classes.size()),
+      young_(static_cast<size_t>(3 * deadline_ / kYoung) + 6),
+      step_good_(StepsToKeep(deadline_)),
+      step_ideal_(step_good_.size()),
+      steadiness_(scenario.phases.size()) {
+  const size_t classes = scenario.classes.size();
+  for (size_t i = 0; i < phases_.size(); ++i) {
+    phases_[i].counts.name = scenario.phases[i].name;
+    phase_ends_.push_back(scenario.PhaseStart(i + 1));
+  }
+  for (size_t i = 0; i < classes; ++i) {
+    classes_[i].counts.name = Name(scenario.classes[i].criticality);
+  }
+  for (Young& young : young_) {
+    young.attempts.resize(classes);
+    young.shed.resize(classes);
+  }
+  window_.admitted.resize(classes);
+  window_.shed.resize(classes);
+  int32_t clients = scenario.clients.count;
+  for (const scenario::Hog& hog : scenario.clients.hogs) clients += hog.count;
+  clients_.assign(classes, std::vector<Client>(static_cast<size_t>(clients)));
+  if (bin_ == Duration{}) return;
+  for (Duration at{}; at < phase_ends_.back(); at += bin_) {
+    series_.emplace_back().at = at;
+    series_.back().shed.resize(classes);
+  }
+}
+
+Metrics::Sum& Metrics::StepGood(Duration at) {
+  return step_good_[static_cast<size_t>(at / kStep) % step_good_.size()];
+}
+
+Metrics::Sum& Metrics::StepIdeal(Duration at) {
+  return step_ideal_[static_cast<size_t>(at / kStep) % step_ideal_.size()];
+}
+
+Bin* Metrics::BinAt(Duration at) {
+  if (series_.empty() || at >= phase_ends_.back()) return nullptr;
+  return &series_[static_cast<size_t>(at / bin_)];
+}
+
+size_t Metrics::PhaseAt(Duration at) {
+  while (phase_ > 0 && at < phase_ends_[phase_ - 1]) --phase_;
+  while (phase_ + 1 < phases_.size() && at >= phase_ends_[phase_]) ++phase_;
+  return phase_;
+}
+
+void Metrics::OnArrival(const Operation& operation) {
+  const auto& arrival = operation.arrival;
+  if (Bin* bin = BinAt(arrival.at)) bin->offered += 1;
+  ++phases_[arrival.phase].counts.offered;
+  if (!scenario_.phases[arrival.phase].measured) return;
+  ++classes_[arrival.cls].counts.offered;
+  ++clients_[arrival.cls][arrival.client].offered;
+}
+
+void Metrics::OnAttempt(const Visit& visit, const Operation& operation) {
+  const auto& arrival = operation.arrival;
+  ++phases_[arrival.phase].counts.attempts;
+  if (scenario_.phases[arrival.phase].measured) {
+    ++classes_[arrival.cls].counts.attempts;
+  }
+  Young& young = YoungAt(Since(visit.sent));
+  young.phase = arrival.phase;
+  ++young.attempts[arrival.cls];
+}
+
+void Metrics::OnAdmitted(const Visit& visit, Instant now) {
+  CloseInversions(Since(now));
+  ++window_.admitted[visit.cls];
+}
+
+void Metrics::OnShed(const Visit& visit, Instant now) {
+  CloseInversions(Since(now));
+  ++window_.shed[visit.cls];
+  if (Bin* bin = BinAt(Since(now))) bin->shed[visit.cls] += 1;
+  // Older ones were given an answer long after their deadline; that they were
+  // late is counted elsewhere.
+  if (Since(visit.sent) / kYoung >= oldest_young_) {
+    ++YoungAt(Since(visit.sent)).shed[visit.cls];
+  }
+}
+
+void Metrics::OnAnswer(const Visit& visit, const Operation& operation,
+                       bool good, Instant now) {
+  const auto& arrival = operation.arrival;
+  const Duration latency = now - visit.sent;
+  if (!series_.empty()) bin_latency_.Add(latency);
+  // What came after the end is in no figure of throughput or latency: the
+  // world runs dry then, which no service does.
+  if (Since(now) >= phase_ends_.back()) return;
+  phases_[arrival.phase].latency.Add(latency);
+  const bool measured = scenario_.phases[arrival.phase].measured;
+  if (measured) classes_[arrival.cls].latency.Add(latency);
+  if (!good) return;
+  const double work = ToSeconds(operation.work);
+  StepGood(Since(now)).work += work;
+  if (Bin* bin = BinAt(Since(now))) bin->good += 1;
+  const size_t phase = PhaseAt(Since(now));
+  phases_[phase].good.work += work;
+  phases_[phase].good.requests += 1;
+  if (scenario_.phases[phase].measured) {
+    classes_[arrival.cls].good.work += work;
+    classes_[arrival.cls].good.requests += 1;
+  }
+}
+
+void Metrics::OnEnded(const Operation& operation, Ending ending, Instant now) {
+  const auto& arrival = operation.arrival;
+  const auto count = [ending](scenario::Figures& counts) {
+    switch (ending) {
+      case Ending::kGood:
+        ++counts.good;
+        return;
+      case Ending::kLate:
+        ++counts.late;
+        return;
+      case Ending::kShed:
+        ++counts.shed;
+        return;
+      case Ending::kFailed:
+        ++counts.failed;
+        return;
+    }
+  };
+  count(phases_[arrival.phase].counts);
+  if (ending != Ending::kGood) OnBad(Since(now));
+  if (ending == Ending::kLate) {
+    if (Bin* bin = BinAt(Since(now))) bin->late += 1;
+  }
+  if (!scenario_.phases[arrival.phase].measured) return;
+  count(classes_[arrival.cls].counts);
+  if (ending == Ending::kGood) ++clients_[arrival.cls][arrival.client].good;
+}
+
+void Metrics::OnSpent(Duration spent, bool useful) {
+  spent_ += spent;
+  if (useful) useful_ += spent;
+}
+
+void Metrics::OnIdeal(Duration slot, size_t cls, double work, double requests) {
+  const size_t phase = PhaseAt(slot);
+  if (slot >= phase_ends_.back()) return;
+  StepIdeal(slot).work += work;
+  if (Bin* bin = BinAt(slot)) bin->ideal += requests;
+  phases_[phase].ideal.work += work;
+  phases_[phase].ideal.requests += requests;
+  if (scenario_.phases[phase].measured) {
+    classes_[cls].ideal.work += work;
+    classes_[cls].ideal.requests += requests;
+  }
+}
+
+void Metrics::OnIdealLoss(Duration arrived, Duration since) {
+  if (arrived > last_loss_) {
+    last_loss_ = arrived;
+    last_loss_since_ = since;
+  }
+  if (arrived >= phase_ends_.back()) return;
+  if (!overload_) {
+    EndRecovery(since);
+    overload_ = Overload{since, arrived, kUnknown, PhaseAt(since), {}};
+  } else if (arrived > overload_->last) {
+    overload_->last = arrived;
+    overload_->recovered.reset();
+  }
+}
+
+// The slice of time that `at` lies in, made new if nothing is older than it.
+Metrics::Young& Metrics::YoungAt(Duration at) {
+  return young_[static_cast<size_t>(at / kYoung) % young_.size()];
+}
+
+// Whether the oracle gave up any of those that came at a time is known two
+// deadlines later, unless the overload is so slight that it takes longer to
+// show; a refusal may come one deadline later.
+void Metrics::AgeUntil(int64_t keep) {
+  for (; oldest_young_ < keep; ++oldest_young_) {
+    const Duration start = kYoung * oldest_young_;
+    Young& young = YoungAt(start);
+    const bool calm = last_loss_ < start || last_loss_since_ > start;
+    Group& phase = phases_[young.phase];
+    for (size_t cls = 0; cls < classes_.size(); ++cls) {
+      if (calm) {
+        phase.calm_attempts += young.attempts[cls];
+        phase.calm_shed += young.shed[cls];
+        if (scenario_.phases[young.phase].measured) {
+          classes_[cls].calm_attempts += young.attempts[cls];
+          classes_[cls].calm_shed += young.shed[cls];
+        }
+      }
+      young.attempts[cls] = young.shed[cls] = 0;
+    }
+  }
+}
+
+void Metrics::CloseInversions(Duration at) {
+  const int64_t index = at / kInversion;
+  if (index == window_index_) return;
+  window_index_ = index;
+  bool more_critical_shed = false;
+  for (size_t cls = 0; cls < window_.admitted.size(); ++cls) {
+    if (more_critical_shed) inversions_ += window_.admitted[cls];
+    admitted_ += window_.admitted[cls];
+    more_critical_shed = more_critical_shed || window_.shed[cls] > 0;
+    window_.admitted[cls] = window_.shed[cls] = 0;
+  }
+}
+
+void Metrics::CloseStep(Instant now, const Gauges& gauges,
+                        Duration oracle_lag) {
+  const Duration end = Since(now);
+  AgeUntil((end - 2 * deadline_) / kYoung - 2);
+
+  const size_t phase = PhaseAt(end - kStep);
+  const Duration start = phase == 0 ? Duration{} : phase_ends_[phase - 1];
+  if (end - kStep >= start + 2 * kSecond && end <= phase_ends_.back()) {
+    const double work = StepGood(end - kStep).work;
+    steadiness_[phase].count += 1;
+    steadiness_[phase].sum += work;
+    steadiness_[phase].squares += work * work;
+  }
+  const Duration judged = (end - oracle_lag) / kStep * kStep;
+  if (judged >= kSecond && judged <= phase_ends_.back()) JudgeSecond(judged);
+  const Duration known = end - oracle_lag;
+  if (overload_ && known - overload_->last > kSecond) EndOverload(known);
+  if (recovering_since_ && end - last_bad_ > kSecond) EndRecovery(end);
+  StepGood(end) = StepIdeal(end) = Sum{};
+
+  if (Bin* bin = BinAt(end - kStep);
+      bin != nullptr && end % bin_ == Duration{}) {
+    bin->p50 = bin_latency_.Quantile(.5);
+    bin->p99 = bin_latency_.Quantile(.99);
+    bin->limit = gauges.limit;
+    bin->best_limit = gauges.best_limit;
+    bin->waiting = gauges.waiting;
+    bin_latency_ = scenario::Histogram();
+  }
+}
+
+void Metrics::JudgeSecond(Duration end) {
+  const Duration start = end - kSecond;
+  if (!overload_ || start + kStep <= overload_->from ||
+      end > overload_->last + kStep) {
+    return;
+  }
+  double good = 0;
+  double ideal = 0;
+  for (Duration at = start; at < end; at += kStep) {
+    good += StepGood(at).work;
+    ideal += StepIdeal(at).work;
+  }
+  if (good < kConverged * ideal) {
+    overload_->converged = kUnknown;
+  } else if (overload_->converged == kUnknown) {
+    overload_->converged = std::max(start, overload_->from);
+  }
+}
+
+void Metrics::EndOverload(Duration now) {
+  const Overload& overload = *overload_;
+  // Shorter ones have no second to be judged by.
+  if (overload.last - overload.from >= kSecond) {
+    const Duration took = overload.converged == kUnknown
+                              ? overload.last - overload.from
+                              : overload.converged - overload.from;
+    Lengthen(phases_[overload.phase].counts.converge, took);
+  }
+  recovering_since_ = overload.last;
+  recovering_phase_ = PhaseAt(now);
+  const std::optional<Duration> recovered = overload.recovered;
+  overload_.reset();
+  if (recovered) EndRecovery(*recovered);
+}
+
+void Metrics::OnBad(Duration at) {
+  if (overload_ && !overload_->recovered) {
+    const Duration quiet_since = std::max(last_bad_, overload_->last);
+    if (at - quiet_since > kSecond) overload_->recovered = quiet_since;
+  }
+  last_bad_ = std::max(last_bad_, at);
+}
+
+void Metrics::EndRecovery(Duration until) {
+  if (!recovering_since_) return;
+  const Duration bad = std::min(last_bad_, until);
+  Lengthen(phases_[recovering_phase_].counts.recover,
+           std::max(bad - *recovering_since_, Duration{}));
+  recovering_since_.reset();
+}
+
+// What each client of a class got, as a share of the smaller of what it asked
+// for and the level up to which all are filled when the class's goodput is
+// poured over their demands.
+double Metrics::Fairness() const {
+  double least = 1;
+  for (const std::vector<Client>& clients : clients_) {
+    std::vector<Client> asked;
+    double left = 0;
+    for (const Client& client : clients) {
+      if (client.offered < kMinForFairness) continue;
+      asked.push_back(client);
+      left += client.good;
+    }
+    // Too little was done for this class to be shared out.
+    if (asked.size() < 2 ||
+        left < kMinForFairness * static_cast<double>(asked.size())) {
+      continue;
+    }
+    std::sort(asked.begin(), asked.end(), [](const Client& a, const Client& b) {
+      return a.offered < b.offered;
+    });
+    double level = 0;
+    for (size_t i = 0; i < asked.size(); ++i) {
+      level = left / static_cast<double>(asked.size() - i);
+      if (asked[i].offered > level) break;
+      left -= asked[i].offered;
+      level = asked[i].offered;
+    }
+    double sum = 0;
+    double squares = 0;
+    for (const Client& client : asked) {
+      const double share =
+          client.good / std::min<double>(client.offered, level);
+      sum += share;
+      squares += share * share;
+    }
+    least = std::min(least,
+                     sum * sum / (static_cast<double>(asked.size()) * squares));
+  }
+  return least;
+}
+
+void Metrics::Fill(scenario::Figures& figures, const Group& group) const {
+  figures.ideal = group.ideal.requests;
+  figures.goodput_ratio = Ratio(group.good.requests, group.ideal.requests);
+  figures.work_ratio = Ratio(group.good.work, group.ideal.work);
+  figures.false_shed_ratio = group.calm_attempts == 0
+                                 ? 0
+                                 : static_cast<double>(group.calm_shed) /
+                                       static_cast<double>(group.calm_attempts);
+  figures.p50 = group.latency.Quantile(.5);
+  figures.p99 = group.latency.Quantile(.99);
+  figures.p999 = group.latency.Quantile(.999);
+}
+
+Outcomes Metrics::Make(uint64_t events, uint64_t unanswered) const {
+  Outcomes outcomes;
+  outcomes.events = events;
+  outcomes.unanswered = unanswered;
+  scenario::Report& report = outcomes.report;
+  report.scenario = scenario_.name;
+  report.seed = seed_;
+
+  // The last overload and recovery may still be open.
+  Metrics closed = *this;
+  const Duration end = phase_ends_.back();
+  if (closed.overload_) {
+    closed.EndOverload(end);
+    // Whether the newest would have been served is not known.
+    closed.last_loss_ = Duration::max();
+    closed.last_loss_since_ = Duration{};
+  }
+  closed.EndRecovery(end);
+  closed.AgeUntil(oldest_young_ + static_cast<int64_t>(young_.size()));
+  closed.CloseInversions(Duration::max());
+
+  Group all;
+  double unsteady = 0;
+  double unsteady_weight = 0;
+  for (size_t i = 0; i < phases_.size(); ++i) {
+    const Group& phase = closed.phases_[i];
+    report.phases.push_back(phase.counts);
+    Fill(report.phases.back(), phase);
+    if (!scenario_.phases[i].measured) continue;
+    AddCounts(all.counts, phase.counts);
+    all.latency.Add(phase.latency);
+    all.good.work += phase.good.work;
+    all.good.requests += phase.good.requests;
+    all.ideal.work += phase.ideal.work;
+    all.ideal.requests += phase.ideal.requests;
+    all.calm_attempts += phase.calm_attempts;
+    all.calm_shed += phase.calm_shed;
+    if (phase.counts.converge) {
+      Lengthen(all.counts.converge, *phase.counts.converge);
+    }
+    if (phase.counts.recover) {
+      Lengthen(all.counts.recover, *phase.counts.recover);
+    }
+    const Moments& m = steadiness_[i];
+    if (m.count > 1 && m.sum > 0) {
+      const double mean = m.sum / m.count;
+      const double variance = std::max(0., m.squares / m.count - mean * mean);
+      unsteady += m.count * std::sqrt(variance) / mean;
+      unsteady_weight += m.count;
+    }
+  }
+  report.all = all.counts;
+  report.all.name = "all";
+  Fill(report.all, all);
+  for (const Group& group : closed.classes_) {
+    report.classes.push_back(group.counts);
+    Fill(report.classes.back(), group);
+  }
+  if (spent_ > Duration{}) {
+    report.wasted_ratio = 1 - ToSeconds(useful_) / ToSeconds(spent_);
+  }
+
+  outcomes.fairness = Fairness();
+  if (!scenario_.clients.hogs.empty()) {
+    double good = 0;
+    double offered = 0;
+    for (const std::vector<Client>& clients : clients_) {
+      for (size_t i = 0; i < static_cast<size_t>(scenario_.clients.count);
+           ++i) {
+        good += clients[i].good;
+        offered += clients[i].offered;
+      }
+    }
+    outcomes.others_good_ratio = Ratio(good, offered);
+  }
+  outcomes.inversions_per_1000 =
+      closed.admitted_ == 0 ? 0
+                            : 1000. * static_cast<double>(closed.inversions_) /
+                                  static_cast<double>(closed.admitted_);
+  outcomes.unsteadiness = unsteady_weight > 0 ? unsteady / unsteady_weight : 0;
+  outcomes.series = series_;
+  for (Bin& bin : outcomes.series) {
+    const double seconds = ToSeconds(bin_);
+    bin.offered /= seconds;
+    bin.good /= seconds;
+    bin.ideal /= seconds;
+    bin.late /= seconds;
+    for (double& shed : bin.shed) shed /= seconds;
+  }
+  return outcomes;
+}
+
+}  // namespace weir::sim

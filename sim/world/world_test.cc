@@ -1,0 +1,326 @@
+#include "weir/sim/world.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "weir/sim/algorithms.h"
+
+namespace weir::sim {
+namespace {
+
+using namespace std::chrono_literals;
+using scenario::Scenario;
+using scenario::Span;
+using scenario::Stage;
+
+Span Exponential(Duration mean) {
+  return {.distribution = Span::Distribution::kExponential, .mean = mean};
+}
+
+// `workers` that take 10 ms (exponential) for each request, one class, at
+// `load` times capacity; warm-up first.
+Scenario MakeScenario(int32_t workers, double load, Duration length) {
+  Scenario scenario;
+  scenario.name = "test";
+  scenario.deadline = 500ms;
+  scenario.timeout = 500ms;
+  scenario.phases = {
+      {.name = "warm", .duration = 5s, .load = load, .measured = false},
+      {.name = "main", .duration = length, .load = load}};
+  scenario.classes = {{}};
+  scenario.routes = {{}};
+  scenario.tiers = {{.workers = workers,
+                     .stages = {{.name = "cpu", .time = Exponential(10ms)}}}};
+  return scenario;
+}
+
+Algorithm Named(std::string_view name) {
+  Result<std::vector<Algorithm>> found = FindAlgorithms(name, nullptr);
+  EXPECT_TRUE(found) << (found ? "" : found.error().message);
+  return found.value().at(0);
+}
+
+// A gate that runs at most `limit` at once.
+class LimitGate final : public Gate {
+ public:
+  explicit LimitGate(int64_t limit) : limit_(limit) {}
+  Decision Offer(Visit&, Instant) override {
+    if (inflight_ >= limit_) return {Verdict::kShed, Reason::kLimit, {}};
+    ++inflight_;
+    return {};
+  }
+  void Settle(Instant) override {}
+  void Finish(Visit&, Outcome, Instant) override { --inflight_; }
+  void Cancel(Visit&, Instant) override {}
+  bool Turn(Visit&, Duration, Instant) override { return true; }
+  double limit() const override { return static_cast<double>(limit_); }
+  int64_t waiting() const override { return 0; }
+
+ private:
+  const int64_t limit_;
+  int64_t inflight_ = 0;
+};
+
+Algorithm Limited(int64_t limit) {
+  return {"limit", [limit](const GateContext&) {
+            return std::make_unique<LimitGate>(limit);
+          }};
+}
+
+double Milliseconds(Duration d) { return ToSeconds(d) * 1e3; }
+
+// The probability that an M/M/workers/room system is full.
+double LossOf(int workers, int room, double load) {
+  const double offered = load * workers;
+  double p = 1;
+  double sum = 1;
+  for (int k = 1; k <= room; ++k) {
+    p *= offered / std::min(k, workers);
+    sum += p;
+  }
+  return p / sum;
+}
+
+// Goal: the simulator loses what the theory of M/M/N/(N+B) says, from no room
+// to wait at all to more than is ever needed.  Four standard errors of a
+// share of that many requests, doubled because losses come in clusters.
+TEST(WorldTest, LosesWhatTheoryOfBoundedQueuesSays) {
+  struct Case {
+    int workers;
+    int room;
+    double load;
+  };
+  for (const Case& c : {Case{16, 0, .9}, Case{16, 8, .9}, Case{16, 16, .95},
+                        Case{16, 0, 1.0}, Case{16, 8, 1.2}, Case{16, 32, 1.2},
+                        Case{64, 8, .95}, Case{1, 8, .9}, Case{1, 0, 1.0}}) {
+    const Scenario scenario =
+        MakeScenario(c.workers, c.load, 3s * (640 / c.workers));
+    const Outcomes outcomes =
+        Simulate(scenario, Limited(c.workers + c.room), {.seed = 7});
+    const scenario::Figures& all = outcomes.report.all;
+    const double offered = static_cast<double>(all.offered);
+    const double expected = LossOf(c.workers, c.workers + c.room, c.load);
+    EXPECT_NEAR(static_cast<double>(all.shed) / offered, expected,
+                8 * std::sqrt(expected / offered))
+        << c.workers << " workers, room " << c.room << ", load " << c.load;
+  }
+}
+
+// Sojourn in M/M/1 is exponential with mean 1 / (mu - lambda).
+TEST(WorldTest, LatencyOfOneWorkerIsThatOfTheory) {
+  const Outcomes outcomes =
+      Simulate(MakeScenario(1, .5, 5000s), Named("none"), {.seed = 3});
+  const double mean_ms = 10 / (1 - .5);
+  EXPECT_NEAR(Milliseconds(outcomes.report.all.p50), mean_ms * std::log(2.),
+              .02 * mean_ms);
+  EXPECT_NEAR(Milliseconds(outcomes.report.all.p99), mean_ms * std::log(100.),
+              .04 * mean_ms * std::log(100.));
+}
+
+// p99 of the time in M/M/N/(N+B), exact, ms: computed from the distribution
+// of the number found and the Erlang distribution of the wait.
+TEST(WorldTest, TailLatencyOfManyWorkersIsThatOfTheory) {
+  struct Case {
+    int workers;
+    int room;
+    double load;
+    double p99_ms;
+  };
+  for (const Case& c : {Case{16, 8, .9, 47}, Case{16, 128, .9, 54},
+                        Case{16, 32, 1.2, 64}, Case{64, 128, .95, 49}}) {
+    const Scenario scenario = MakeScenario(c.workers, c.load, 100s);
+    const Outcomes outcomes =
+        Simulate(scenario, Limited(c.workers + c.room), {.seed = 5});
+    EXPECT_NEAR(Milliseconds(outcomes.report.all.p99), c.p99_ms, .04 * c.p99_ms)
+        << c.workers << " workers, room " << c.room << ", load " << c.load;
+  }
+}
+
+// Goal: whatever a world does, each request ends in exactly one way.
+// Method: one scenario for each feature, most of them overloaded.
+class ConservationTest : public testing::Test {
+ protected:
+  static void Check(const std::string& what, const Scenario& scenario) {
+    for (const char* name : {"none", "weir", "weir-known"}) {
+      SCOPED_TRACE(what + " under " + name);
+      const Outcomes outcomes = Simulate(scenario, Named(name), {.seed = 2});
+      const scenario::Report& report = outcomes.report;
+      uint64_t by_class = 0;
+      for (const scenario::Figures& f : report.phases) {
+        EXPECT_EQ(f.offered, f.good + f.late + f.shed + f.failed) << f.name;
+      }
+      for (const scenario::Figures& f : report.classes) {
+        EXPECT_EQ(f.offered, f.good + f.late + f.shed + f.failed) << f.name;
+        by_class += f.offered;
+      }
+      EXPECT_EQ(by_class, report.all.offered);
+      EXPECT_GT(report.all.offered, 500u);
+      EXPECT_GE(report.all.attempts, report.all.offered);
+      EXPECT_LE(report.all.work_ratio, 1.05);
+    }
+  }
+};
+
+TEST_F(ConservationTest, HoldsForEveryFeature) {
+  Scenario base = MakeScenario(8, 1.5, 4s);
+  base.classes = {{.criticality = Criticality::kVital, .share = .3},
+                  {.criticality = Criticality::kSheddable, .share = .7}};
+  Check("plain", base);
+
+  Scenario sharing = base;
+  sharing.tiers[0].discipline = scenario::Discipline::kSharing;
+  Check("processor sharing", sharing);
+
+  Scenario stages = base;
+  stages.tiers[0].stages = {
+      {.name = "io", .kind = Stage::Kind::kIo, .time = Exponential(5ms)},
+      {.name = "lock",
+       .kind = Stage::Kind::kLock,
+       .time = Exponential(2ms),
+       .ratio = .2},
+      {.name = "pool",
+       .kind = Stage::Kind::kPool,
+       .time = Exponential(5ms),
+       .size = 20},
+      {.name = "cpu", .time = Exponential(10ms)}};
+  Check("stages", stages);
+
+  Scenario changes = base;
+  changes.tiers[0].changes = {{.at = 6s, .workers = 2},
+                              {.at = 7s, .over = 1s, .speed = .5}};
+  changes.tiers[0].pauses = {
+      {.length = 200ms, .every = 1s, .first = 500ms, .regular = false}};
+  Check("changes and pauses", changes);
+
+  Scenario cancels = base;
+  cancels.tiers[0].cancel_at_deadline = true;
+  cancels.tiers[0].reject_cost = 50us;
+  Check("cancelling and costly refusals", cancels);
+
+  Scenario retries = base;
+  retries.retries = {.count = 2, .layers = 2};
+  Check("retries in two layers", retries);
+  retries.tiers[0].cancel_at_deadline = true;
+  retries.retries.budget_ratio = .1;
+  retries.patience = 2s;
+  Check("budgeted retries with patience", retries);
+
+  Scenario hedges = base;
+  hedges.hedging.after = 30ms;
+  Check("hedging", hedges);
+  hedges.retries.count = 1;
+  Check("hedging and retries", hedges);
+
+  Scenario hogs = base;
+  hogs.clients = {.count = 50, .zipf = 1, .hogs = {{.count = 2, .load = 3}}};
+  Check("hogs", hogs);
+
+  Scenario fleet = base;
+  fleet.tiers[0].replicas = 4;
+  fleet.tiers[0].workers = 2;
+  fleet.tiers[0].network = Exponential(1ms);
+  fleet.tiers[0].changes = {{.at = 5500ms, .replicas = {1}, .up = false},
+                            {.at = 7s, .replicas = {1}, .up = true}};
+  for (const scenario::Balancer balancer :
+       {scenario::Balancer::kRoundRobin, scenario::Balancer::kTwoChoices,
+        scenario::Balancer::kLeastLoaded}) {
+    fleet.tiers[0].balancer = balancer;
+    Check("a fleet that loses one", fleet);
+  }
+
+  Scenario graph = base;
+  graph.tiers.push_back(graph.tiers[0]);
+  graph.tiers.push_back(graph.tiers[0]);
+  graph.tiers[0].calls = {{.tier = 1, .times = 2}};
+  graph.tiers[0].workers = 64;
+  graph.tiers[1].calls = {{.tier = 2, .times = 3, .parallel = true}};
+  graph.tiers[2].changes = {{.at = 6s, .up = false}, {.at = 7s, .up = true}};
+  Check("calls in a row and at once", graph);
+  graph.tiers[0].cancel_at_deadline = true;
+  graph.tiers[1].cancel_at_deadline = true;
+  Check("calls that are cancelled", graph);
+}
+
+// A hash of all decisions.
+class HashLog final : public DecisionLog {
+ public:
+  void Add(const DecisionRecord& record) override {
+    for (const uint64_t word :
+         {static_cast<uint64_t>(record.at_ns), record.number,
+          uint64_t{record.tier} << 32 | record.replica,
+          static_cast<uint64_t>(record.verdict) << 8 |
+              static_cast<uint64_t>(record.reason)}) {
+      hash = (hash ^ word) * 0x100000001b3;
+    }
+    ++count;
+  }
+  uint64_t hash = 0xcbf29ce484222325;
+  uint64_t count = 0;
+};
+
+TEST(WorldTest, EqualSeedsGiveEqualDecisionsAndOthersOthers) {
+  const Scenario scenario = MakeScenario(8, 1.5, 5s);
+  HashLog first;
+  HashLog again;
+  HashLog other;
+  Simulate(scenario, Named("weir"), {.seed = 1, .log = &first});
+  Simulate(scenario, Named("weir"), {.seed = 1, .log = &again});
+  Simulate(scenario, Named("weir"), {.seed = 2, .log = &other});
+  EXPECT_GT(first.count, 8000u);
+  EXPECT_EQ(first.hash, again.hash);
+  EXPECT_NE(first.hash, other.hash);
+}
+
+// What one algorithm refuses changes neither when others come nor what they
+// take: the ideal is the same.
+TEST(WorldTest, AllAlgorithmsFaceTheSameRequests) {
+  const Scenario scenario = MakeScenario(8, 1.5, 5s);
+  const Outcomes a = Simulate(scenario, Named("none"), {.seed = 1});
+  const Outcomes b = Simulate(scenario, Named("weir"), {.seed = 1});
+  EXPECT_EQ(a.report.all.offered, b.report.all.offered);
+  EXPECT_EQ(a.report.all.ideal, b.report.all.ideal);
+}
+
+// The world without control collapses, the guard holds it: what the simulator
+// is for.
+TEST(WorldTest, TheGuardHoldsWhatCollapsesWithoutIt) {
+  Scenario scenario = MakeScenario(16, 2, 30s);
+  scenario.classes = {{.criticality = Criticality::kVital, .share = .2},
+                      {.criticality = Criticality::kSheddable, .share = .8}};
+  const Outcomes none = Simulate(scenario, Named("none"), {.seed = 1});
+  const Outcomes weir = Simulate(scenario, Named("weir"), {.seed = 1});
+  EXPECT_LT(none.report.all.work_ratio, .01);
+  EXPECT_GT(weir.report.all.work_ratio, .98);
+  EXPECT_GT(weir.report.classes[0].work_ratio, .98);
+  EXPECT_LT(Milliseconds(weir.report.all.p99), 100);
+}
+
+TEST(WorldTest, RetriesInLayersMultiply) {
+  Scenario scenario = MakeScenario(4, .5, 5s);
+  scenario.retries = {.count = 2, .backoff = 10ms, .layers = 3};
+  // Nothing is ever let in, so every attempt that may be made is made.
+  const Outcomes outcomes = Simulate(scenario, Limited(0), {.seed = 1});
+  EXPECT_EQ(outcomes.report.all.attempts, 27 * outcomes.report.all.offered);
+}
+
+TEST(WorldTest, TheSeriesHasABinForEachStepOfTheScenario) {
+  const Scenario scenario = MakeScenario(8, 1.5, 5s);
+  const Outcomes outcomes =
+      Simulate(scenario, Named("weir"), {.seed = 1, .bin = 500ms});
+  ASSERT_EQ(outcomes.series.size(), 20u);
+  double offered = 0;
+  for (const Bin& bin : outcomes.series) {
+    offered += bin.offered * .5;
+    EXPECT_NEAR(bin.best_limit, 8, 1e-9);
+  }
+  const scenario::Report& report = outcomes.report;
+  EXPECT_EQ(offered, static_cast<double>(report.phases[0].offered +
+                                         report.phases[1].offered));
+}
+
+}  // namespace
+}  // namespace weir::sim
