@@ -239,7 +239,9 @@ void Metrics::AgeUntil(int64_t keep) {
   for (; oldest_young_ < keep; ++oldest_young_) {
     const Duration start = kYoung * oldest_young_;
     Young& young = YoungAt(start);
-    const bool calm = last_loss_ < start || last_loss_since_ > start;
+    // What came within a deadline before an overload may still wait in it.
+    const bool calm =
+        last_loss_ < start || last_loss_since_ > start + deadline_;
     Group& phase = phases_[young.phase];
     for (size_t cls = 0; cls < classes_.size(); ++cls) {
       if (calm) {
