@@ -1,0 +1,213 @@
+// Server and client over loopback.  Nothing here depends on how fast the
+// machine is: loops go on until what must happen has happened.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <boost/asio.hpp>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "weir/host/clock.h"
+#include "weir/stream/client.h"
+#include "weir/stream/frame.h"
+#include "weir/stream/server.h"
+
+namespace weir::stream {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+std::span<const std::byte> Bytes(const std::string& text) {
+  return std::as_bytes(std::span(text));
+}
+
+std::string Text(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+std::unique_ptr<Server> MakeServer(const ServerConfig& config,
+                                   Server::Handler handler) {
+  auto server = Server::Make(config, std::move(handler));
+  EXPECT_TRUE(server) << (server ? "" : server.error().message);
+  return std::move(*server);
+}
+
+std::unique_ptr<Client> Connect(ClientConfig config, const Server& server,
+                                Client::Handler handler = {}) {
+  config.port = server.port();
+  auto client = Client::Connect(config, std::move(handler));
+  EXPECT_TRUE(client) << (client ? "" : client.error().message);
+  return std::move(*client);
+}
+
+TEST(StreamTest, MessagesArriveInOrderAndAnswersReturn) {
+  std::vector<std::string> got;
+  std::atomic<int> answers{0};
+  const auto server = MakeServer({}, [&](Peer& peer, auto payload) {
+    got.push_back(Text(payload));
+    EXPECT_TRUE(peer.Send(payload));
+  });
+  const auto client = Connect({}, *server, [&](auto payload) {
+    EXPECT_EQ(Text(payload), std::to_string(answers));
+    ++answers;
+  });
+  for (int i = 0; i < 1000; ++i) {
+    ASSERT_TRUE(client->Send(Bytes(std::to_string(i))));
+  }
+  while (answers < 1000) server->Run(milliseconds(1));
+  ASSERT_EQ(got.size(), 1000u);
+  for (size_t i = 0; i < got.size(); ++i) EXPECT_EQ(got[i], std::to_string(i));
+  EXPECT_EQ(server->statistics().executed, 1000u);
+  EXPECT_EQ(server->statistics().dropped, 0u);
+  EXPECT_GE(server->statistics().hellos, 1u);
+}
+
+TEST(StreamTest, ALinkThatClosesIsForgottenAfterItsMessages) {
+  int executed = 0;
+  const auto server = MakeServer({}, [&](Peer&, auto) { ++executed; });
+  auto client = Connect({}, *server);
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(client->Send(Bytes("bye")));
+  while (client->unsent_bytes() > 0) server->Run(milliseconds(1));
+  client.reset();
+  while (executed < 100) server->Run(milliseconds(1));
+  while (server->statistics().links > 0) server->Run(milliseconds(1));
+  EXPECT_EQ(server->statistics().malformed, 0u);
+}
+
+TEST(StreamTest, WhatIsNoFrameClosesTheLink) {
+  int executed = 0;
+  const auto server =
+      MakeServer({.max_frame_bytes = 64}, [&](Peer&, auto) { ++executed; });
+  const auto client = Connect({}, *server);
+  ASSERT_TRUE(client->Send(Bytes("good")));
+  ASSERT_TRUE(client->Send(Bytes(std::string(100, 'x'))));
+  while (client->connected() || server->statistics().malformed == 0) {
+    server->Run(milliseconds(1));
+  }
+  EXPECT_EQ(executed, 1);
+  EXPECT_EQ(server->statistics().links, 0u);
+}
+
+TEST(StreamTest, APeerThatTakesNoAnswersIsToldSo) {
+  int refused = 0;
+  const std::string answer(60'000, 'x');
+  const auto server =
+      MakeServer({.answer_bytes = 100'000}, [&](Peer& peer, auto) {
+        if (!peer.Send(Bytes(answer))) ++refused;
+      });
+  // A socket that is never read.
+  boost::asio::io_context context;
+  boost::asio::ip::tcp::socket socket(context);
+  socket.connect({boost::asio::ip::address_v4::loopback(), server->port()});
+  std::vector<std::byte> frames;
+  for (int i = 0; i < 1000; ++i) AppendMessage(frames, Bytes("?"));
+  boost::asio::write(socket, boost::asio::buffer(frames));
+  while (server->statistics().executed < 1000) server->Run(milliseconds(1));
+  EXPECT_GT(refused, 0);
+}
+
+// An overload from its beginning to its end, with clocks that disagree by an
+// hour: the server finds it, drops what is old, and recovers.  Every message
+// is either executed or dropped.
+TEST(StreamTest, AnOverloadIsFoundHandledAndLeft) {
+  for (const bool stamped : {false, true}) {
+    ServerConfig config;
+    config.work = Work::kMessages;
+    config.capacity = {.unit = milliseconds(20), .window = milliseconds(100)};
+    config.dropper.hello.tick = milliseconds(1);
+    config.dropper.threshold = milliseconds(30);
+    const auto server = MakeServer(config, [](Peer&, auto) {
+      // 2 ms of work.
+      const Instant end = host::MonotonicClock::Now() + milliseconds(2);
+      while (host::MonotonicClock::Now() < end) {
+      }
+    });
+    const auto client = Connect(
+        {.hello_interval = milliseconds(10),
+         .tick = milliseconds(1),
+         .stamp_messages = stamped,
+         .clock = [] { return host::MonotonicClock::Now() + hours(1); }},
+        *server);
+    uint64_t sent = 0;
+    while (server->statistics().dropped == 0) {
+      for (int i = 0; i < 40; ++i) sent += client->Send(Bytes("work"));
+      server->Run(milliseconds(10));
+    }
+    EXPECT_TRUE(server->statistics().overloaded);
+    EXPECT_LE(server->statistics().reading.capacity, 500);
+    while (server->statistics().overloaded ||
+           server->statistics().executed + server->statistics().dropped <
+               sent) {
+      server->Run(milliseconds(10));
+    }
+    EXPECT_EQ(server->statistics().executed + server->statistics().dropped,
+              sent);
+    EXPECT_EQ(server->statistics().dropping, 0u);
+    EXPECT_EQ(server->statistics().reading.waiting, 0);
+  }
+}
+
+// The reading thread goes on while a handler runs, whatever that takes.
+TEST(StreamTest, AHandlerThatTakesLongDoesNotHideWhatArrives) {
+  std::unique_ptr<Server> server;
+  server = MakeServer({.work = Work::kMessages}, [&](Peer&, auto) {
+    // The first message is over when all others have arrived.
+    while (server->statistics().arrived < 5000) std::this_thread::yield();
+  });
+  const auto client = Connect({}, *server);
+  for (int i = 0; i < 5000; ++i) ASSERT_TRUE(client->Send(Bytes("work")));
+  while (server->statistics().executed == 0) server->Run(Duration{});
+  EXPECT_EQ(server->statistics().arrived, 5000u);
+  EXPECT_LE(server->statistics().executed, 4u);  // One turn.
+}
+
+TEST(StreamTest, SaysWhyItCannotStart) {
+  const auto complaint = [](const ServerConfig& config) {
+    auto server = Server::Make(config, [](Peer&, auto) {});
+    return server ? std::string() : server.error().message;
+  };
+  EXPECT_EQ(complaint({.address = "nowhere"}),
+            "`address` is no IP address: nowhere");
+  EXPECT_EQ(complaint({.buffer_bytes = 1000}),
+            "`buffer_bytes` is not a power of 2 that is at least twice "
+            "`max_frame_bytes`");
+  EXPECT_EQ(complaint({.capacity = {.unit = Duration{}}}),
+            "`capacity`: `unit` is not between 1 ms and 1 h");
+  const auto server = MakeServer({}, [](Peer&, auto) {});
+  EXPECT_EQ(complaint({.port = server->port()}),
+            "cannot listen on 127.0.0.1:" + std::to_string(server->port()) +
+                ": Address already in use");
+}
+
+TEST(StreamTest, TheExampleInTheHeaderIsTheOneThatIsBuilt) {
+  const std::string root = std::getenv("WEIR_SOURCE_DIR");
+  const auto lines = [](const std::string& path, const std::string& prefix) {
+    std::ifstream file(path);
+    EXPECT_TRUE(file) << path;
+    std::vector<std::string> found;
+    bool inside = false;
+    for (std::string line; std::getline(file, line);) {
+      if (line == prefix + "int main() {") inside = true;
+      if (inside)
+        found.push_back(line.substr(std::min(line.size(), prefix.size())));
+      if (line == prefix + "}") inside = false;
+    }
+    return found;
+  };
+  const auto built = lines(root + "/adapters/stream/usage_example.cc", "");
+  EXPECT_GT(built.size(), 10u);
+  EXPECT_EQ(
+      lines(root + "/adapters/stream/include/weir/stream/server.h", "//   "),
+      built);
+}
+
+}  // namespace
+}  // namespace weir::stream
