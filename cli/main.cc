@@ -25,6 +25,7 @@ int Main(int argc, char** argv) {
   Action action;
   AddBackendCommand(app, action);
   AddCheckCommand(app, action);
+  AddHostCommand(app, action);
   AddSegmentCommand(app, action);
   AddStormCommand(app, action);
   AddTopCommand(app, action);

@@ -222,7 +222,9 @@ TEST(TopFiguresTest, RatesOfARegionMadeAnewAreNotNegative) {
   TopFrame frame = Overloaded();
   std::swap(frame.now, frame.before);
   for (size_t i = 0; i < kClassCounters; ++i) {
-    for (const double rate : *Rate(frame, i)) EXPECT_GE(rate, 0);
+    const auto rates = Rate(frame, i);
+    ASSERT_TRUE(rates.has_value());
+    for (const double rate : *rates) EXPECT_GE(rate, 0);
   }
 }
 
