@@ -45,6 +45,7 @@ void AddBackendCommand(CLI::App& app, Action& action);
 void AddCheckCommand(CLI::App& app, Action& action);
 void AddHostCommand(CLI::App& app, Action& action);
 void AddSegmentCommand(CLI::App& app, Action& action);
+void AddSimCommand(CLI::App& app, Action& action);
 void AddStormCommand(CLI::App& app, Action& action);
 void AddTopCommand(CLI::App& app, Action& action);
 void AddUpCommand(CLI::App& app, Action& action);

@@ -27,6 +27,7 @@ int Main(int argc, char** argv) {
   AddCheckCommand(app, action);
   AddHostCommand(app, action);
   AddSegmentCommand(app, action);
+  AddSimCommand(app, action);
   AddStormCommand(app, action);
   AddTopCommand(app, action);
   AddUpCommand(app, action);
