@@ -147,7 +147,10 @@ Instant LimitLaw::round_end() const {
 }
 
 double LimitLaw::queue_target() const {
-  const double natural = capacity * base_latency;
+  // Arrivals at random fluctuate with 1, service with its own variation; with
+  // heavy tails a longer queue was tried and only waited longer.
+  const double noise = (1 + std::min(1., variation)) / 2;
+  const double natural = capacity * base_latency * noise;
   return std::max(kMinQueueTarget,
                   std::min(kQueueDeviations * std::sqrt(natural),
                            capacity * budget * kQueueShare));
