@@ -19,6 +19,7 @@
 #include "weir/scenario/read.h"
 #include "weir/scenario/report.h"
 #include "weir/sim/algorithms.h"
+#include "weir/sim/describe.h"
 #include "weir/sim/html_report.h"
 #include "weir/sim/study.h"
 #include "weir/sim/world.h"
@@ -33,7 +34,7 @@ using sim::Spread;
 constexpr std::string_view kUnchanged = "nothing was played";
 
 struct Options {
-  std::string scenario;
+  std::vector<std::string> scenarios;
   std::string policy;
   std::string algorithm = "weir";
   std::string against;
@@ -234,8 +235,8 @@ Duration BinFor(const scenario::Scenario& scenario) {
   return kStep * std::max<int64_t>(1, scenario.length() / kStep / 200);
 }
 
-std::string CommandOf(const Options& options) {
-  std::string command = "weir sim " + options.scenario;
+std::string CommandOf(const Options& options, const std::string& scenarios) {
+  std::string command = "weir sim " + scenarios;
   const auto add = [&command](std::string_view name, const std::string& value) {
     if (!value.empty()) command += fmt::format(" {} {}", name, value);
   };
@@ -246,12 +247,65 @@ std::string CommandOf(const Options& options) {
   return command;
 }
 
-int RunSim(const Options& options) {
-  const auto scenario = scenario::LoadScenario(options.scenario);
-  if (!scenario) {
-    std::fputs(scenario.complaints().Print(kUnchanged).c_str(), stderr);
-    return kWrongInput;
+struct Played {
+  scenario::Scenario scenario;
+  std::vector<std::vector<Outcomes>> results;
+};
+
+// All scenarios, or nothing after every complaint was printed.
+std::optional<std::vector<Played>> LoadScenarios(
+    const std::vector<std::string>& paths) {
+  std::vector<Played> played;
+  for (const std::string& path : paths) {
+    auto scenario = scenario::LoadScenario(path);
+    if (!scenario) {
+      std::fputs(scenario.complaints().Print(kUnchanged).c_str(), stderr);
+    } else {
+      played.push_back({std::move(*scenario), {}});
+    }
   }
+  if (played.size() != paths.size()) return std::nullopt;
+  return played;
+}
+
+void Print(const Options& options, const std::vector<Algorithm>& algorithms,
+           const std::vector<Played>& all) {
+  for (const Played& played : all) {
+    if (options.json) {
+      PrintJson(algorithms, played.results);
+    } else if (algorithms.size() == 1 && played.results[0].size() == 1) {
+      fmt::print("{}", scenario::ToText(played.results[0][0].report,
+                                        played.scenario.timeout));
+    } else {
+      PrintComparison(played.scenario, algorithms, played.results);
+    }
+    if (&played != &all.back() && !options.json) fmt::print("\n");
+  }
+}
+
+// False when the file cannot be written.
+bool WriteReport(const Options& options,
+                 const std::vector<Algorithm>& algorithms,
+                 const std::vector<uint64_t>& seeds,
+                 const std::vector<Played>& all) {
+  std::vector<std::string> names;
+  for (const Algorithm& algorithm : algorithms) {
+    names.push_back(algorithm.name);
+  }
+  sim_report::Page page;
+  for (size_t i = 0; i < all.size(); ++i) {
+    page.studies.push_back(
+        sim_report::Describe(all[i].scenario, names, seeds, all[i].results,
+                             CommandOf(options, options.scenarios[i])));
+  }
+  std::ofstream file(options.report, std::ios::binary);
+  file << sim_report::HtmlReport(page);
+  return static_cast<bool>(file.flush());
+}
+
+int RunSim(const Options& options) {
+  auto all = LoadScenarios(options.scenarios);
+  if (!all) return kWrongInput;
   std::shared_ptr<const Policy> policy;
   if (!options.policy.empty()) {
     const auto read = config::LoadPolicy(options.policy);
@@ -261,14 +315,14 @@ int RunSim(const Options& options) {
     }
     policy = std::make_shared<const Policy>(*read);
   }
-  const std::string list =
+  const auto algorithms = sim::FindAlgorithms(
       options.algorithm +
-      (options.against.empty() ? "" : "," + options.against);
-  const auto algorithms = sim::FindAlgorithms(list, policy);
+          (options.against.empty() ? "" : "," + options.against),
+      policy);
   if (!algorithms) return Fail(kWrongInput, algorithms.error().message);
 
   sim::StudyOptions study;
-  study.seeds = {scenario->seed};
+  study.seeds = {all->front().scenario.seed};
   if (!options.seeds.empty()) {
     const auto seeds = ParseSeeds(options.seeds);
     if (!seeds) {
@@ -291,32 +345,24 @@ int RunSim(const Options& options) {
     study.log = &*trace;
   }
 
-  if (!options.report.empty()) study.bin = BinFor(*scenario);
-  const auto results = sim::RunStudy(*scenario, *algorithms, study);
+  bool fine = true;
+  for (Played& played : *all) {
+    if (!options.report.empty()) study.bin = BinFor(played.scenario);
+    played.results = sim::RunStudy(played.scenario, *algorithms, study);
+    study.log = nullptr;
+    fine = PrintBrokenBounds(played.scenario, (*algorithms)[0],
+                             played.results[0]) &&
+           fine;
+  }
   if (trace && !trace->Close()) {
     return Fail(kCouldNotRun, fmt::format("cannot write {}", options.trace));
   }
-  if (!options.report.empty()) {
-    sim::ReportedStudy reported{&*scenario, {}, &results, CommandOf(options)};
-    for (const Algorithm& algorithm : *algorithms) {
-      reported.algorithms.push_back(algorithm.name);
-    }
-    std::ofstream file(options.report, std::ios::binary);
-    file << sim::HtmlReport({reported});
-    if (!file.flush()) {
-      return Fail(kCouldNotRun, fmt::format("cannot write {}", options.report));
-    }
+  Print(options, *algorithms, *all);
+  if (!options.report.empty() &&
+      !WriteReport(options, *algorithms, study.seeds, *all)) {
+    return Fail(kCouldNotRun, fmt::format("cannot write {}", options.report));
   }
-  if (options.json) {
-    PrintJson(*algorithms, results);
-  } else if (algorithms->size() == 1 && study.seeds.size() == 1) {
-    fmt::print("{}", scenario::ToText(results[0][0].report, scenario->timeout));
-  } else {
-    PrintComparison(*scenario, *algorithms, results);
-  }
-  return PrintBrokenBounds(*scenario, (*algorithms)[0], results[0])
-             ? kFine
-             : kCouldNotRun;
+  return fine ? kFine : kCouldNotRun;
 }
 
 }  // namespace
@@ -324,8 +370,8 @@ int RunSim(const Options& options) {
 void AddSimCommand(CLI::App& app, Action& action) {
   auto options = std::make_shared<Options>();
   CLI::App* command =
-      app.add_subcommand("sim", "Play a scenario in virtual time");
-  command->add_option("scenario", options->scenario, "Scenario file")
+      app.add_subcommand("sim", "Play scenarios in virtual time");
+  command->add_option("scenarios", options->scenarios, "Scenario files")
       ->required();
   command->add_option("--policy", options->policy,
                       "Policy of the guard; default: none but the scenario's");
@@ -337,14 +383,15 @@ void AddSimCommand(CLI::App& app, Action& action) {
                       "Compare with these, separated by commas; NAME+queue "
                       "puts a queue before NAME, all is all of them");
   command->add_option("--seeds", options->seeds,
-                      "Such as 1-10; default: the scenario's");
+                      "Such as 1-10; default: the first scenario's own");
   command->add_option("--trace", options->trace,
                       "Write each decision of the first run to this file");
   command->add_option("--report", options->report,
                       "Write tables and charts to this HTML file");
   command->add_option("--threads", options->threads,
                       "Runs at a time; default: one for each core");
-  command->add_flag("--json", options->json, "Print one JSON object");
+  command->add_flag("--json", options->json,
+                    "Print one JSON object for each scenario");
   command->callback(
       [&action, options] { action = [options] { return RunSim(*options); }; });
 }

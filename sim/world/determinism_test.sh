@@ -17,8 +17,7 @@ done
 flags+=(-I"$root/sim/world")
 mapfile -t sources < <(find "$root/src/core" "$root/sim/engine" \
   "$root/sim/scenario" "$root/sim/world" "$root/sim/rivals" -name '*.cc' \
-  ! -name '*_test.cc' ! -name 'read*.cc' ! -path '*/testing/*' \
-  ! -name 'html_report.cc' ! -name 'chart.cc' | sort)
+  ! -name '*_test.cc' ! -name 'read*.cc' ! -path '*/testing/*' | sort)
 
 launcher=$(command -v ccache || true)
 for compiler in g++ clang++-14; do
