@@ -14,8 +14,8 @@ namespace {
 // How often a worker with waiting requests looks at the other workers.
 // Chosen: half of the 2 ms within which they shall catch up with each other.
 constexpr Duration kTick = std::chrono::milliseconds(1);
-// How often one that only keeps spare places does.  Chosen: they are a quarter
-// of the limit at most, so this need not be quick.
+// How often one that only keeps spare places does.  Chosen: they are half of
+// what was free at most, so this need not be quick.
 constexpr Duration kSpareTick = std::chrono::milliseconds(10);
 // How long free places are left to more critical requests that wait in another
 // worker, before it must be taken for stuck.  Chosen: three ticks.
@@ -471,6 +471,8 @@ void Guard::Tick(Instant now) {
   if (!IsAlone()) {
     StepLaw(now);
     PurgeExcess(now);
+    // An idle worker keeps no places: its next event may be far.
+    if (inflight_ == 0) ReturnFree();
   }
   if (Tight()) Pump(now);
 }

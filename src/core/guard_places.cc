@@ -65,8 +65,8 @@ bool Guard::AcquireShared() {
   if (2 * all > slots) {
     SetTight(true);
   } else if (!Tight()) {
-    // All workers together take a quarter of what is free at most.
-    const int64_t spare = std::min(kMostSpare, (slots - all) / (4 * shards));
+    // All workers together take half of what is free at most.
+    const int64_t spare = std::min(kMostSpare, (slots - all) / (2 * shards));
     shard_.held.store(held + 1 + spare);
     free_ = spare;
   }
@@ -84,8 +84,7 @@ void Guard::Release() {
     return;
   }
   ++free_;
-  // An idle worker keeps nothing: it may not have an event for a long time.
-  if (Tight() || inflight_ == 0 || free_ > kMostSpare) ReturnFree();
+  if (Tight() || free_ > kMostSpare) ReturnFree();
 }
 
 void Guard::ReturnFree() {
