@@ -87,7 +87,7 @@ Algorithm AlgorithmOf(const scenario::Scenario& scenario,
                       const std::vector<sim::Outcomes>& runs) {
   Algorithm algorithm;
   algorithm.name = name;
-  algorithm.rival = !name.starts_with("weir");
+  algorithm.rival = !name.starts_with("weir") && !name.starts_with("mutant-");
   for (const std::string_view figure : Figures()) {
     const auto spread = sim::SpreadOf(runs, figure);
     // Nothing was answered: there is no latency.

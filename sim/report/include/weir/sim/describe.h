@@ -14,8 +14,8 @@
 namespace weir::sim_report {
 
 // `results` as sim::RunStudy() gives them, [algorithm][seed], with a series
-// for the first seed; `names` are of its algorithms.  Algorithms whose names
-// begin with "weir" are no rivals.
+// for the first seed; `names` are of its algorithms.  Neither weir nor the
+// mutants that tests need are rivals.
 Study Describe(const scenario::Scenario& scenario,
                const std::vector<std::string>& names,
                const std::vector<uint64_t>& seeds,
