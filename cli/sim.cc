@@ -235,7 +235,9 @@ Duration BinFor(const scenario::Scenario& scenario) {
   return kStep * std::max<int64_t>(1, scenario.length() / kStep / 200);
 }
 
-std::string CommandOf(const Options& options, const std::string& scenarios) {
+// With the seeds spelled out: their default is the first scenario's.
+std::string CommandOf(const Options& options, const std::string& scenarios,
+                      const std::vector<uint64_t>& seeds) {
   std::string command = "weir sim " + scenarios;
   const auto add = [&command](std::string_view name, const std::string& value) {
     if (!value.empty()) command += fmt::format(" {} {}", name, value);
@@ -243,7 +245,8 @@ std::string CommandOf(const Options& options, const std::string& scenarios) {
   add("--policy", options.policy);
   if (options.algorithm != "weir") add("--algorithm", options.algorithm);
   add("--against", options.against);
-  add("--seeds", options.seeds);
+  add("--seeds",
+      options.seeds.empty() ? fmt::to_string(seeds.at(0)) : options.seeds);
   return command;
 }
 
@@ -296,8 +299,9 @@ bool WriteReport(const Options& options,
   for (size_t i = 0; i < all.size(); ++i) {
     page.studies.push_back(
         sim_report::Describe(all[i].scenario, names, seeds, all[i].results,
-                             CommandOf(options, options.scenarios[i])));
+                             CommandOf(options, options.scenarios[i], seeds)));
   }
+  if (page.studies.size() == 1) page.title = page.studies[0].name;
   std::ofstream file(options.report, std::ios::binary);
   file << sim_report::HtmlReport(page);
   return static_cast<bool>(file.flush());

@@ -117,7 +117,7 @@ th.name,td.name{text-align:left}th[scope=colgroup]{text-align:center;border:0}.m
 .charts{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,21rem),1fr));gap:1.4rem 1.6rem;margin:.8rem 0}
 figure{margin:0;min-width:0;break-inside:avoid}figcaption{font-weight:600;font-size:.95rem;line-height:1.35}
 figcaption span{font-weight:400;font-size:.875rem;margin-left:.35em}figure p{font-size:.8125rem;margin:.15rem 0;color:var(--dim)}
-.plot{width:100%;height:auto;display:block}
+.plot{width:100%;height:auto;display:block;overflow:visible}
 .plot text{font:12px system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",sans-serif;fill:var(--dim)}
 .plot .y{text-anchor:end}.plot .x{text-anchor:middle}
 .grid{stroke:var(--line);fill:none}.phase{stroke:var(--dim);stroke-dasharray:1 3;fill:none;opacity:.8}

@@ -92,15 +92,18 @@ std::string Escaped(std::string_view text) {
 }
 
 std::string Shortened(std::string_view text, size_t most) {
-  size_t characters = 0;
-  size_t cut = 0;  // Where the last that may stay before an ellipsis ends.
-  for (size_t i = 0; i < text.size(); ++characters) {
-    if (characters + 1 == most) cut = i;
-    if (characters == most) return std::string(text.substr(0, cut)) + "…";
+  std::vector<size_t> begins;  // Of each character.
+  for (size_t i = 0; i < text.size();) {
+    begins.push_back(i);
     const size_t length = CharacterLength(text.substr(i));
     i += length == 0 ? 1 : length;
   }
-  return std::string(text);
+  if (begins.size() <= most) return std::string(text);
+  const size_t tail = most / 3;
+  const size_t head = most - 1 - tail;
+  return std::string(text.substr(0, begins[head])) + "…" +
+         (tail == 0 ? std::string()
+                    : std::string(text.substr(begins[begins.size() - tail])));
 }
 
 std::string Grouped(double value, int digits) {

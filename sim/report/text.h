@@ -14,8 +14,8 @@ namespace weir::sim_report {
 // UTF-8 become U+FFFD.
 std::string Escaped(std::string_view text);
 
-// At most `most` characters, the last an ellipsis when some were left out.
-// `text` must be UTF-8.
+// At most `most` characters, with an ellipsis for those that were left out.
+// Names often differ at their ends, so some of the end stays.
 std::string Shortened(std::string_view text, size_t most);
 
 // 12345.6 with one digit: "12 345.6", with narrow spaces that do not break.

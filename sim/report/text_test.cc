@@ -34,8 +34,11 @@ TEST(TextTest, ControlCharactersDoNotReachThePage) {
 
 TEST(TextTest, ShortensByCharactersNotBytes) {
   EXPECT_EQ(Shortened("weir", 4), "weir");
-  EXPECT_EQ(Shortened("weirs", 4), "wei…");
-  EXPECT_EQ(Shortened("ééééé", 4), "ééé…");
+  EXPECT_EQ(Shortened("weirs", 4), "we…s");
+  EXPECT_EQ(Shortened("éèêëē", 4), "éè…ē");
+  EXPECT_EQ(Shortened("weir", 1), "…");
+  EXPECT_EQ(Shortened("envoy-gradient-10s", 13), "envoy-gr…-10s");
+  EXPECT_EQ(Shortened("\xFF\xFF\xFF", 2), "\xFF…");
   EXPECT_EQ(Shortened("", 4), "");
 }
 
