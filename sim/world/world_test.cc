@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "weir/sim/algorithms.h"
+#include "weir/sim/study.h"
 
 namespace weir::sim {
 namespace {
@@ -320,6 +321,30 @@ TEST(WorldTest, TheSeriesHasABinForEachStepOfTheScenario) {
   const scenario::Report& report = outcomes.report;
   EXPECT_EQ(offered, static_cast<double>(report.phases[0].offered +
                                          report.phases[1].offered));
+}
+
+TEST(StudyTest, ThreadsChangeNoResult) {
+  const Scenario scenario = MakeScenario(8, 1.5, 3s);
+  Result<std::vector<Algorithm>> algorithms =
+      FindAlgorithms("weir,fixed,brpc-auto+queue,folly-codel", nullptr);
+  ASSERT_TRUE(algorithms);
+  const auto serial = RunStudy(scenario, *algorithms, {.seeds = {1, 2, 3}});
+  const auto parallel =
+      RunStudy(scenario, *algorithms, {.seeds = {1, 2, 3}, .threads = 4});
+  for (size_t a = 0; a < serial.size(); ++a) {
+    for (size_t seed = 0; seed < serial[a].size(); ++seed) {
+      EXPECT_EQ(scenario::ToJson(serial[a][seed].report),
+                scenario::ToJson(parallel[a][seed].report));
+      EXPECT_EQ(serial[a][seed].events, parallel[a][seed].events);
+    }
+  }
+}
+
+TEST(AlgorithmsTest, AnUnknownNameIsAnsweredWithTheNearest) {
+  const auto found = FindAlgorithms("weir,fixd", nullptr);
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().message,
+            "no algorithm is called `fixd`; the nearest is `fixed`");
 }
 
 }  // namespace
