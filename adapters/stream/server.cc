@@ -192,6 +192,7 @@ class Server::Impl {
     }
     all.links = dropper_.links();
     all.dropping = dropper_.dropping();
+    all.new_rulers = dropper_.new_rulers();
     all.overloaded = dropper_.overloaded();
     all.reading = meter_.reading();
     return all;
@@ -261,13 +262,20 @@ class Server::Impl {
   bool Turn(LoopPeer& peer, Instant& now) {
     Inbox& inbox = peer.session->inbox;
     Inbox::Frame frame;
-    int frames = 0;
-    for (; frames < kTurn; ++frames) {
+    bool any = false;
+    int executed = 0;
+    // What is dropped does not use up the turn: a link that fell behind must
+    // catch up however long the others take.
+    for (size_t bytes = 0; executed < kTurn && bytes < config_.buffer_bytes;
+         bytes += frame.frame_bytes) {
       if (!dropper_.Admit(peer.link, now)) {
         const Inbox::Skipped skipped = inbox.SkipMessages();
         Dropped(skipped.messages, skipped.bytes);
+        bytes += skipped.bytes;
+        any = any || skipped.messages > 0;
       }
       if (!inbox.Next(frame)) break;
+      any = true;
       if (frame.kind != Kind::kMessage) {
         dropper_.Hello(peer.link, frame.stamp, now);
       }
@@ -278,11 +286,12 @@ class Server::Impl {
         Dropped(1, frame.frame_bytes);
       } else {
         Execute(peer, frame, now);
+        ++executed;
       }
     }
     Arrived(peer);  // Afterwards: nothing is handled before it has arrived.
     if (inbox.Release()) peer.session->Continue();
-    return frames > 0;
+    return any;
   }
 
   void Execute(LoopPeer& peer, const Inbox::Frame& frame, Instant& now) {

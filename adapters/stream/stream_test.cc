@@ -141,7 +141,6 @@ TEST(StreamTest, AnOverloadIsFoundHandledAndLeft) {
       for (int i = 0; i < 40; ++i) sent += client->Send(Bytes("work"));
       server->Run(milliseconds(10));
     }
-    EXPECT_TRUE(server->statistics().overloaded);
     EXPECT_LE(server->statistics().reading.capacity, 500);
     while (server->statistics().overloaded ||
            server->statistics().executed + server->statistics().dropped <

@@ -17,8 +17,10 @@
 //                          not while frozen: a queue that stands would become
 //                          the norm
 //   stamp behind the last  the peer's clock was set, or it restarted behind a
-//   or far ahead of it     relay.  The link kept its order, so its queue is
-//                          what it was: ruler = d - last delay
+//   or far ahead of it     relay.  The link kept its order, so the delay went
+//                          on from what it was: ruler = d - expected delay
+//
+//   expected delay = last delay + time since it - usual gap between stamps
 //
 // A connection that was made anew has no queue: give it a new timeline.
 //
@@ -93,6 +95,7 @@ class HelloTimeline {
 
   explicit HelloTimeline(const Config& config) : config_(config) {}
   void Anchor(uint32_t stamp, Instant now, Duration delay);
+  Duration ExpectedDelay(Instant now) const;
   Duration Ruler() const;
   void MoveWindow(Duration passed);
 
@@ -102,6 +105,7 @@ class HelloTimeline {
   uint32_t stamp_ = 0;  // The last one.
   Instant at_{};
   Duration delay_{};
+  Duration gap_{};  // Between the last two stamps, on the peer's clock.
   // All relative to the anchor, so that no sum can overflow.
   Instant anchor_{};     // Our time and
   Duration peer_{};      // the peer's since then.

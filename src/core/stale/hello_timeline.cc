@@ -29,6 +29,7 @@ Result<HelloTimeline> HelloTimeline::Make(const Config& config) {
 
 Duration HelloTimeline::Hello(uint32_t stamp, Instant now, bool frozen) {
   if (empty()) {
+    gap_ = Duration{};
     Anchor(stamp, now, Duration{});
     return delay_;
   }
@@ -39,10 +40,11 @@ Duration HelloTimeline::Hello(uint32_t stamp, Instant now, bool frozen) {
   const Duration difference = (now - anchor_) - peer;
   if (ticks < 0 || difference < Ruler() - config_.leap) {
     ++steps_;
-    Anchor(stamp, now, delay_);
+    Anchor(stamp, now, ExpectedDelay(now));
     return delay_;
   }
-  const Duration passed = std::min(now - at_, peer - peer_);
+  gap_ = peer - peer_;
+  const Duration passed = std::min(now - at_, gap_);
   peer_ = peer;
   stamp_ = stamp;
   at_ = now;
@@ -66,6 +68,11 @@ void HelloTimeline::Anchor(uint32_t stamp, Instant now, Duration delay) {
   part_age_ = Duration{};
   delay_ = delay;
   smallest_.fill(-delay);
+}
+
+Duration HelloTimeline::ExpectedDelay(Instant now) const {
+  if (gap_ == Duration{}) return delay_;  // Unknown.
+  return std::max(Duration{}, delay_ + (now - at_) - gap_);
 }
 
 Duration HelloTimeline::Ruler() const {

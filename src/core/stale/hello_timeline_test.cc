@@ -95,6 +95,19 @@ TEST(HelloTimelineTest, AClockThatIsSetKeepsTheDelay) {
   }
 }
 
+TEST(HelloTimelineTest, AClockThatIsSetDoesNotHideWhereTheDelayGoes) {
+  for (const seconds step : {seconds(3600), seconds(-3600)}) {
+    for (const milliseconds now : {milliseconds(3200), milliseconds(4900)}) {
+      Peer peer(seconds(7));
+      peer.Hello(seconds(0), Duration{}, true);
+      peer.Hello(seconds(1), seconds(4), true);
+      peer.SetClock(step);
+      EXPECT_EQ(peer.Hello(seconds(2), now, true), now);
+      EXPECT_EQ(peer.timeline().steps(), 1u);
+    }
+  }
+}
+
 TEST(HelloTimelineTest, AQueueThatShrinksFastIsNoStepOfTheClock) {
   Peer peer(Duration{});
   Instant reached = kStart + seconds(100);

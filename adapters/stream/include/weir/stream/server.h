@@ -69,6 +69,7 @@ struct ServerStatistics {
   uint64_t malformed = 0;  // Links closed since what they sent is no frame.
   size_t links = 0;
   size_t dropping = 0;  // Links.
+  uint64_t new_rulers = 0;  // SliceDropper::new_rulers().
   bool overloaded = false;
   CapacityMeter::Reading reading;
 };
