@@ -25,6 +25,7 @@ struct Options {
   uint16_t port = 0;
   uint16_t admin_port = 0;
   std::optional<uint64_t> seed;
+  double scale = 1;
   // The service, when there is no scenario.
   int workers = 20;
   std::string time = "20ms";
@@ -53,23 +54,6 @@ config::Checked<Scenario> ScenarioOf(const Options& options) {
       "options");
 }
 
-// What of the scenario this service does not play.
-std::string NotPlayed(const Scenario& scenario) {
-  const scenario::Tier& tier = scenario.tiers[0];
-  std::string list;
-  const auto add = [&](bool is, std::string_view what) {
-    if (is) list += (list.empty() ? "" : ", ") + std::string(what);
-  };
-  add(scenario.tiers.size() > 1, "tiers after the first");
-  add(tier.replicas > 1, "more than one replica");
-  add(tier.discipline != scenario::Discipline::kFcfs, "discipline");
-  add(tier.cancel_at_deadline, "cancel_at_deadline");
-  add(tier.reject_cost > Duration{}, "reject_cost");
-  add(tier.network.mean > Duration{}, "network");
-  add(tier.client_guard, "client_guard");
-  return list;
-}
-
 // Readable once the process is asked to stop.
 Descriptor StopSignals() {
   sigset_t signals;
@@ -82,7 +66,7 @@ Descriptor StopSignals() {
 }
 
 int Run(const Options& options) {
-  const auto scenario = ScenarioOf(options);
+  auto scenario = ScenarioOf(options);
   if (!scenario) {
     std::fputs(scenario.complaints().Print("nothing was started").c_str(),
                stderr);
@@ -91,6 +75,7 @@ int Run(const Options& options) {
   if (const std::string list = NotPlayed(*scenario); !list.empty()) {
     fmt::print(stderr, "weir: the sample service does not play: {}\n", list);
   }
+  if (options.scale != 1) scenario->Stretch(options.scale);
   auto server = BackendServer::Make(
       *scenario, {.port = options.port,
                   .admin_port = options.admin_port,
@@ -124,6 +109,11 @@ void AddBackendCommand(CLI::App& app, Action& action) {
                       "Port of /stats, /set, /clear and /reset");
   command->add_option("--seed", options->seed,
                       "Seed of the service times; the scenario's when absent");
+  command
+      ->add_option("--scale", options->scale,
+                   "Multiply when things change, as weir storm does")
+      ->check(CLI::Range(0.001, 1000.))
+      ->capture_default_str();
   command
       ->add_option("--workers", options->workers,
                    "Requests worked on at a time, without a scenario")

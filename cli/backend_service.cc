@@ -228,4 +228,20 @@ void BackendService::ScheduleNext(NextPause& next) {
   }
 }
 
+std::string NotPlayed(const scenario::Scenario& scenario) {
+  const scenario::Tier& tier = scenario.tiers[0];
+  std::string list;
+  const auto add = [&](bool is, std::string_view what) {
+    if (is) list += (list.empty() ? "" : ", ") + std::string(what);
+  };
+  add(scenario.tiers.size() > 1, "tiers after the first");
+  add(tier.replicas > 1, "more than one replica");
+  add(tier.discipline != scenario::Discipline::kFcfs, "discipline");
+  add(tier.cancel_at_deadline, "cancel_at_deadline");
+  add(tier.reject_cost > Duration{}, "reject_cost");
+  add(tier.network.mean > Duration{}, "network");
+  add(tier.client_guard, "client_guard");
+  return list;
+}
+
 }  // namespace weir::cli

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "weir/scenario/random.h"
@@ -117,6 +118,10 @@ class BackendService {
   Instant paused_until_ = Instant::min();
   Instant next_change_ = kNever;
 };
+
+// What of a scenario the sample service does not play, as a list for a person;
+// empty when it plays all of it.
+std::string NotPlayed(const scenario::Scenario& scenario);
 
 }  // namespace weir::cli
 

@@ -51,6 +51,7 @@ void AddSimCommand(CLI::App& app, Action& action);
 void AddStormCommand(CLI::App& app, Action& action);
 void AddTopCommand(CLI::App& app, Action& action);
 void AddUpCommand(CLI::App& app, Action& action);
+void AddVerifyCommand(CLI::App& app, Action& action);
 
 }  // namespace weir::cli
 

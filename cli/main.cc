@@ -33,6 +33,7 @@ int Main(int argc, char** argv) {
   AddStormCommand(app, action);
   AddTopCommand(app, action);
   AddUpCommand(app, action);
+  AddVerifyCommand(app, action);
 
   try {
     app.parse(argc, argv);

@@ -65,6 +65,7 @@ struct Options {
   bool demo = false;
   bool json = false;
   std::optional<uint64_t> seed;
+  double scale = 1;
 };
 
 // Why a start failed, and whose fault it is.
@@ -239,6 +240,7 @@ std::optional<Failure> Instance::CheckService() {
     return Failure{kWrongInput, ""};
   }
   scenario_ = *std::move(scenario);
+  if (options_.scale != 1) scenario_->Stretch(options_.scale);
   return std::nullopt;
 }
 
@@ -280,7 +282,8 @@ std::optional<Failure> Instance::StartBackend(std::string_view name,
   const Result<pid_t> pid = children_->Start(
       {.name = std::string(name),
        .argv = {Self(), "backend", scenario_path_, "--port",
-                std::to_string(*port), "--seed", std::to_string(seed())},
+                std::to_string(*port), "--seed", std::to_string(seed()),
+                "--scale", fmt::format("{}", options_.scale)},
        .log = scratch_->Path(std::string(name) + ".log")});
   if (!pid) return Failure{kCouldNotRun, pid.error().message};
   return AwaitPort(at, name);
@@ -509,6 +512,12 @@ void AddUpCommand(CLI::App& app, Action& action) {
       ->type_name("FILE");
   command->add_option("--seed", options->seed,
                       "Instead of the scenario's seed");
+  command
+      ->add_option("--scale", options->scale,
+                   "Multiply the lengths of the scenario's phases, and when "
+                   "things change")
+      ->check(CLI::Range(0.001, 1000.))
+      ->capture_default_str();
   command->add_flag("--demo", options->demo,
                     "Storm both ports, print them side by side, stop");
   command->add_flag("--json", options->json,
