@@ -145,7 +145,9 @@ class Guard {
   // Whether a request that `stage` refuses goes on all the same, since the
   // stage is off or in shadow for its resource.
   bool GoesOn(const Request& request, Stage stage);
-  bool IsHopeless(const Request& request, Instant now) const;
+  bool Enforces(const Request& request, Stage stage) const;
+  // Whether it cannot be answered by `deadline` any more, as far as is known.
+  bool IsHopeless(Instant deadline, Instant now) const;
 
   // What waits.
   void Pump(Instant now);

@@ -100,7 +100,6 @@ struct Region {
     Shared<double> demand;
     Shared<double> base_latency;  // s
     Shared<double> budget;        // s
-    Shared<double> variation;
   };
 
   // Written by any worker, when they change.

@@ -42,12 +42,13 @@ class Waiter {
   };
 
   Request request_;
+  Instant expiry_ = kNever;  // When it leaves the queue unserved.
   Decision decision_;
   Permit permit_;
   Guard* guard_ = nullptr;
   Link by_class_;  // All of its class, oldest first; later: the decided ones.
   Link by_usage_;  // Those of its class whose clients used as much as its own.
-  // Deadline heap (pairing heap): first child, next sibling, and the left
+  // Expiry heap (pairing heap): first child, next sibling, and the left
   // neighbour, which is the parent for a first child.
   Waiter* child_ = nullptr;
   Waiter* sibling_ = nullptr;

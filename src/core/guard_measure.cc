@@ -45,10 +45,6 @@ constexpr double kCapacityError = .047;
 constexpr double kRetryPerExcess = 1;  // s
 constexpr double kLongestRetry = 30;   // s
 
-void Increment(std::atomic<uint64_t>& counter) {
-  counter.store(counter.load(kRelaxed) + 1, kRelaxed);
-}
-
 int64_t Take(std::atomic<int64_t>& number) {
   // Reading first spares the line of workers that have added nothing.
   return number.load(kRelaxed) == 0 ? 0 : number.exchange(0, kRelaxed);

@@ -306,6 +306,51 @@ TEST_F(GuardResourcesTest, AStageThatIsOffIsNotAsked) {
             0u);
 }
 
+TEST_F(GuardResourcesTest,
+       AShadowDeadlineCountsOnceWhatItWouldHaveShedAndKeepsIt) {
+  Make({.stages = ShadowOf(Stage::kDeadline)});
+  Fill();
+  Request request = Of(Criticality::kVital);
+  request.resource = 1;
+  Waiter waiter;
+  ASSERT_EQ(guard_->Admit(request, waiter, kStart).decision.verdict,
+            Verdict::kQueue);
+  EXPECT_EQ(guard_->NextWake(), kNever);
+  const Instant late = kStart + seconds(2);
+  // Looked at many times before there is room for it.
+  for (int i = 0; i < 5; ++i) {
+    guard_->Tick(late);
+    Waiter other;
+    (void)guard_->Admit(Of(Criticality::kSheddable, late), other, late);
+  }
+  EXPECT_EQ(guard_->NextDecided(), nullptr);
+  FinishOne(late);
+  ASSERT_EQ(guard_->NextDecided(), &waiter);
+  EXPECT_EQ(waiter.decision().verdict, Verdict::kAdmit);
+  running_.push_back(waiter.TakePermit());
+  EXPECT_EQ(Since(ClassCounter::shadow_deadline_total, Criticality::kVital),
+            1u);
+  EXPECT_EQ(Since(ClassCounter::shed_deadline_total, Criticality::kVital), 0u);
+}
+
+TEST_F(GuardResourcesTest, ADeadlineStageThatIsOffExpiresNothing) {
+  StageModes modes{};
+  modes[Index(Stage::kDeadline)] = StageMode::kOff;
+  Make({.stages = modes});
+  Fill();
+  Request request = Of(Criticality::kVital, kStart, milliseconds(1));
+  request.resource = 1;
+  Waiter waiter;
+  (void)guard_->Admit(request, waiter, kStart);
+  guard_->Tick(kStart + seconds(2));
+  EXPECT_EQ(guard_->NextDecided(), nullptr);
+  FinishOne(kStart + seconds(2));
+  ASSERT_EQ(guard_->NextDecided(), &waiter);
+  running_.push_back(waiter.TakePermit());
+  EXPECT_EQ(Since(ClassCounter::shadow_deadline_total, Criticality::kVital),
+            0u);
+}
+
 TEST_F(GuardTest, AClockThatStepsBackIsTakenToStandStill) {
   Admission a = guard_->Admit(Of(Criticality::kVital), kStart + seconds(5));
   guard_->Finish(std::move(a.permit), Outcome::kOk, kStart);

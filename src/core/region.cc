@@ -183,7 +183,6 @@ void Region::Publish(const LimitLaw& l) {
   published.demand.store(l.demand(), kRelaxed);
   published.base_latency.store(l.base_latency, kRelaxed);
   published.budget.store(l.budget, kRelaxed);
-  published.variation.store(l.variation, kRelaxed);
   published.mode.store(static_cast<uint8_t>(l.mode), kRelaxed);
   published.round_size.store(l.round_size(), kRelaxed);
   published.round_end_ns.store(ns(l.round_end()), kRelaxed);

@@ -130,9 +130,10 @@ TEST(RegionTest, EveryCounterHasANameAndAHelp) {
     EXPECT_EQ(name(ClassCounter::shed_paused_total, i - kFirstShedReason),
               "shed_" + std::string(Name(static_cast<Reason>(i))) + "_total");
   }
-  for (size_t i = 0; i < kStages; ++i) {
-    EXPECT_EQ(name(ClassCounter::shadow_exempt_total, i),
-              "shadow_" + std::string(Name(static_cast<Stage>(i))) + "_total");
+  for (size_t i = Index(Stage::kSwitch); i < kStages; ++i) {
+    EXPECT_EQ(
+        name(ClassCounter::shadow_switch_total, i - Index(Stage::kSwitch)),
+        "shadow_" + std::string(Name(static_cast<Stage>(i))) + "_total");
   }
   for (size_t i = 0; i < kOutcomes; ++i) {
     EXPECT_EQ(

@@ -5,10 +5,16 @@
 #define WEIR_CORE_RELAXED_H_
 
 #include <atomic>
+#include <cstdint>
 
 namespace weir {
 
 inline constexpr auto kRelaxed = std::memory_order_relaxed;
+
+// Counts in a word that only this thread writes.
+inline void Increment(std::atomic<uint64_t>& counter) {
+  counter.store(counter.load(kRelaxed) + 1, kRelaxed);
+}
 
 }  // namespace weir
 

@@ -5,7 +5,7 @@
 // inflight equals L, so latency is L / X whatever L is (Little) and says
 // nothing about the base; only moving L does.  Hence the manoeuvres:
 //
-//   start  --grows no more-->  cruise  --every 256 units of work-->  drain
+//   start  --grows no more-->  cruise  --256 units of overload-->  drain
 //                                ^  |                                  |
 //                                |  '--X fell by a third--> rebase     | Rb
 //                                |                                     v
@@ -73,8 +73,9 @@ struct LawInput {
   double latency_sq_sum = 0;  // s^2
   bool bound = false;
 
-  // Completions of unbound rounds that were admitted when inflight was not
-  // above LimitLaw::calm_inflight(): no queueing can be in their latency.
+  // Completions of unbound rounds that were admitted when inflight was above
+  // neither its usual value nor capacity * base_latency (or was at most 1): no
+  // queueing can be in their latency.
   // Their sum and the sum of min(100, (latency / base_latency - 1)^2).
   int64_t calm = 0;
   double calm_sum = 0;
@@ -121,7 +122,6 @@ struct LimitLaw {
   double queue_target() const;
   // Most requests that wait otherwise; infinite while nothing is known.
   double waiting_bound() const;
-  double calm_inflight(double usual_inflight) const;
 
   LimitConfig config;
   LawMode mode = LawMode::kStart;

@@ -5,10 +5,10 @@
 //                  client that has used least goes first
 //   next to leave  in the least critical class present, the oldest of the
 //                  clients that have used most
-//   next to expire the one with the earliest deadline
+//   next to expire the one with the earliest expiry
 //
 // Intrusive: waiters bring their own links, so nothing allocates.  Push,
-// remove and the first two questions are O(1); the deadline heap (a pairing
+// remove and the first two questions are O(1); the expiry heap (a pairing
 // heap) is O(log n) amortised.
 //
 // Source: class order and push-out: docs/algorithms/law.md.  Pairing heap:
@@ -47,7 +47,7 @@ class WaitingQueue {
   // The one after `waiter`, or the first for null; all of them, in no
   // particular order.
   Waiter* Next(const Waiter* waiter) const;
-  // Null when no waiter has a deadline.
+  // Null when none expires.
   Waiter* NextToExpire() const { return heap_; }
 
  private:

@@ -165,10 +165,6 @@ double LimitLaw::waiting_bound() const {
   return std::max(kMinQueueTarget, capacity * budget * kWaitShare);
 }
 
-double LimitLaw::calm_inflight(double usual_inflight) const {
-  return std::max(1., std::min(usual_inflight, capacity * base_latency));
-}
-
 void LimitLaw::OpenRound(Instant from) {
   ++round;
   round_from = from;

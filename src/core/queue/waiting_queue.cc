@@ -41,7 +41,7 @@ void WaitingQueue::Push(Waiter& waiter) {
   ++c.size;
   ++size_;
   waiter.child_ = waiter.sibling_ = waiter.left_ = nullptr;
-  if (waiter.request_.deadline != kNever) heap_ = Meld(heap_, &waiter);
+  if (waiter.expiry_ != kNever) heap_ = Meld(heap_, &waiter);
 }
 
 void WaitingQueue::Remove(Waiter& waiter) {
@@ -52,7 +52,7 @@ void WaitingQueue::Remove(Waiter& waiter) {
   if (level.first == nullptr) c.used_levels &= ~(1U << waiter.usage_);
   --c.size;
   --size_;
-  if (waiter.request_.deadline != kNever) HeapRemove(waiter);
+  if (waiter.expiry_ != kNever) HeapRemove(waiter);
 }
 
 Waiter* WaitingQueue::NextToRun(bool overloaded) const {
@@ -89,7 +89,7 @@ Waiter* WaitingQueue::Next(const Waiter* waiter) const {
 Waiter* WaitingQueue::Meld(Waiter* a, Waiter* b) {
   if (a == nullptr) return b;
   if (b == nullptr) return a;
-  if (b->request_.deadline < a->request_.deadline) std::swap(a, b);
+  if (b->expiry_ < a->expiry_) std::swap(a, b);
   b->left_ = a;
   b->sibling_ = a->child_;
   if (a->child_ != nullptr) a->child_->left_ = b;
