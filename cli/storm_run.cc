@@ -2,19 +2,18 @@
 
 #include <fmt/compile.h>
 #include <fmt/format.h>
-#include <http_parser.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <memory>
 #include <queue>
 #include <vector>
 
+#include "answer_parser.h"
 #include "event_loop.h"
 #include "weir/host/clock.h"
 #include "weir/scenario/histogram.h"
@@ -32,130 +31,6 @@ constexpr int kFirstConnections = 32;
 // Between the opening of those and the first request.
 constexpr Duration kLead = milliseconds(100);
 constexpr Duration kProgressEvery = milliseconds(200);
-
-bool EqualsIgnoringCase(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) {
-    return (x >= 'A' && x <= 'Z' ? x + 32 : x) == y;
-  });
-}
-
-int64_t ToNumber(std::string_view text) {
-  int64_t value = 0;
-  std::from_chars(text.data(), text.data() + text.size(), value);
-  return value;
-}
-
-// What an answer says.
-struct Answer {
-  int status = 0;
-  bool weir_reason = false;
-  Duration service{};
-  Duration retry_after{};
-  bool keep = false;
-
-  StormOutcome outcome() const {
-    if (weir_reason || status == 429 || status == 503) {
-      return StormOutcome::kShed;
-    }
-    return status >= 200 && status < 400 ? StormOutcome::kAnswered
-                                         : StormOutcome::kFailed;
-  }
-};
-
-// Reads one answer after another.
-class AnswerParser {
- public:
-  AnswerParser() { Reset(); }
-
-  void Reset() {
-    http_parser_init(&parser_, HTTP_RESPONSE);
-    parser_.data = this;
-    answer_ = {};
-    field_.clear();
-    value_.clear();
-    complete_ = false;
-    started_ = false;
-  }
-
-  // False: this is no HTTP.  An empty view means the end of the stream.
-  bool Feed(std::string_view bytes) {
-    started_ = started_ || !bytes.empty();
-    const size_t used =
-        http_parser_execute(&parser_, &Settings(), bytes.data(), bytes.size());
-    if (complete_) {
-      // Nothing may follow what nobody asked for.
-      if (used < bytes.size()) answer_.keep = false;
-      return true;
-    }
-    return HTTP_PARSER_ERRNO(&parser_) == HPE_OK;
-  }
-  bool complete() const { return complete_; }
-  bool started() const { return started_; }
-  const Answer& answer() const { return answer_; }
-
- private:
-  static AnswerParser& Of(http_parser* p) {
-    return *static_cast<AnswerParser*>(p->data);
-  }
-  void EndHeader() {
-    if (field_.size() >= 11) Header();  // None that we read is shorter.
-    field_.clear();
-    value_.clear();
-    in_value_ = false;
-  }
-  void Header() {
-    if (EqualsIgnoringCase(field_, "weir-reason")) {
-      answer_.weir_reason = true;
-    } else if (EqualsIgnoringCase(field_, "weir-service-us")) {
-      answer_.service = std::chrono::microseconds(
-          std::clamp<int64_t>(ToNumber(value_), 0, int64_t{3600} * 1'000'000));
-    } else if (EqualsIgnoringCase(field_, "retry-after")) {
-      answer_.retry_after =
-          std::chrono::seconds(std::clamp<int64_t>(ToNumber(value_), 0, 3600));
-    }
-  }
-  static http_parser_settings MakeSettings() {
-    http_parser_settings settings;
-    http_parser_settings_init(&settings);
-    settings.on_header_field = [](http_parser* p, const char* at, size_t size) {
-      AnswerParser& self = Of(p);
-      if (self.in_value_) self.EndHeader();
-      self.field_.append(at, size);
-      return 0;
-    };
-    settings.on_header_value = [](http_parser* p, const char* at, size_t size) {
-      AnswerParser& self = Of(p);
-      self.in_value_ = true;
-      self.value_.append(at, size);
-      return 0;
-    };
-    settings.on_headers_complete = [](http_parser* p) {
-      Of(p).EndHeader();
-      return 0;
-    };
-    settings.on_message_complete = [](http_parser* p) {
-      AnswerParser& self = Of(p);
-      self.complete_ = true;
-      self.answer_.status = static_cast<int>(p->status_code);
-      self.answer_.keep = http_should_keep_alive(p) != 0;
-      http_parser_pause(p, 1);
-      return 0;
-    };
-    return settings;
-  }
-  static const http_parser_settings& Settings() {
-    static const http_parser_settings settings = MakeSettings();
-    return settings;
-  }
-
-  http_parser parser_{};
-  Answer answer_;
-  std::string field_;
-  std::string value_;
-  bool in_value_ = false;
-  bool complete_ = false;
-  bool started_ = false;
-};
 
 class Storm {
  public:

@@ -6,8 +6,6 @@
 // The two ports have a backend each: what the unprotected one still has to work
 // off after a flood would poison the other's figures.
 
-#include "up.h"
-
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -33,6 +31,7 @@
 #include "scratch.h"
 #include "storm_run.h"
 #include "terminal.h"
+#include "up_policy.h"
 #include "version.h"
 #include "weir/config/policy.h"
 #include "weir/scenario/capacity.h"
@@ -455,34 +454,6 @@ int Run(const Options& options) {
 }
 
 }  // namespace
-
-std::string DefaultPolicy(std::string_view service) {
-  return fmt::format(R"(service = "{}"
-trust.networks = ["127.0.0.0/8", "::1"]
-client.from = ["header:weir-client"]
-
-[resource.api]
-
-[resource.health]
-exempt = true
-)",
-                     service);
-}
-
-Result<UsedResources> ChooseResources(const Policy& policy) {
-  UsedResources used;
-  for (const Resource& resource : policy.resources) {
-    if (resource.exempt) {
-      if (used.health.empty()) used.health = resource.name;
-    } else if (used.requests.empty() || resource.name == "api") {
-      used.requests = resource.name;
-    }
-  }
-  if (used.requests.empty()) {
-    return Error{"all resources are exempt, so there is nothing to guard"};
-  }
-  return used;
-}
 
 void AddUpCommand(CLI::App& app, Action& action) {
   auto options = std::make_shared<Options>();

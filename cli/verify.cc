@@ -17,7 +17,7 @@
 #include "command.h"
 #include "process.h"
 #include "scratch.h"
-#include "up.h"
+#include "up_policy.h"
 #include "weir/config/policy.h"
 #include "weir/scenario/read.h"
 #include "weir/scenario/report.h"

@@ -96,6 +96,11 @@ class Metrics final : public OracleListener {
     std::vector<uint32_t> shed;
   };
 
+  // Keeps the longer; an absent one is shorter than any.
+  static void Lengthen(std::optional<Duration>& longest, Duration other) {
+    longest = std::max(longest.value_or(Duration{}), other);
+  }
+
   static constexpr Duration kYoung = std::chrono::milliseconds(10);
   static constexpr Duration kInversion = std::chrono::milliseconds(50);
   static constexpr Duration kSecond = std::chrono::seconds(1);

@@ -1,4 +1,4 @@
-#include "up.h"
+#include "up_policy.h"
 
 #include <gtest/gtest.h>
 

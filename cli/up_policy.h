@@ -1,7 +1,7 @@
-// The parts of `weir up` that tests look into.
+// The policy of `weir up`, and what its nginx takes from one.
 
-#ifndef WEIR_CLI_UP_H_
-#define WEIR_CLI_UP_H_
+#ifndef WEIR_CLI_UP_POLICY_H_
+#define WEIR_CLI_UP_POLICY_H_
 
 #include <string>
 #include <string_view>
@@ -23,4 +23,4 @@ Result<UsedResources> ChooseResources(const Policy& policy);
 
 }  // namespace weir::cli
 
-#endif  // WEIR_CLI_UP_H_
+#endif  // WEIR_CLI_UP_POLICY_H_
