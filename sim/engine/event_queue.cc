@@ -17,64 +17,101 @@ namespace {
 
 }  // namespace
 
-Timer EventQueue::At(Instant when, Handler& handler, uint64_t arg) {
+EventQueue::Entry EventQueue::Take(Instant when, Handler& handler, uint64_t arg,
+                                   bool in_lane) {
   uint32_t slot = free_;
   if (slot != kNoSlot) {
-    free_ = pool_[slot].next_free;
+    free_ = static_cast<uint32_t>(pool_[slot].arg);
   } else {
     if (pool_.size() == kCapacity) DieOfTooManyEvents();
     slot = static_cast<uint32_t>(pool_.size());
     pool_.emplace_back();
   }
-  Event& event = pool_[slot];
-  event.handler = &handler;
-  event.arg = arg;
-  const Entry entry{std::max(when, now_).time_since_epoch().count(),
-                    sequence_++ << kSlotBits | slot};
+  const uint64_t order = sequence_++ << kSlotBits | slot;
+  pool_[slot] = {&handler, arg, order, in_lane};
+  ++pending_;
+  return {std::max(when, now_).time_since_epoch().count(), order};
+}
+
+Timer EventQueue::At(Instant when, Handler& handler, uint64_t arg) {
+  const Entry entry = Take(when, handler, arg, /*in_lane=*/false);
   heap_.emplace_back();
   SiftUp(heap_.size() - 1, entry);
-  return Timer(slot, event.generation);
+  return Timer(entry.order);
+}
+
+Timer EventQueue::InOrder(Instant when, Handler& handler, uint64_t arg) {
+  if (!lane_.empty() && when.time_since_epoch().count() < lane_.back().when) {
+    return At(when, handler, arg);
+  }
+  lane_.push_back(Take(when, handler, arg, /*in_lane=*/true));
+  return Timer(lane_.back().order);
 }
 
 void EventQueue::Cancel(Timer& timer) {
   if (Pending(timer)) {
-    Event& event = pool_[timer.slot_];
-    event.handler = nullptr;
-    if (++event.generation == 0) event.generation = 1;
+    const uint32_t slot = SlotOf(timer.order_);
+    const bool in_lane = pool_[slot].in_lane;
+    Release(slot);
     // Below this size a sweep saves nothing worth its call.
     constexpr size_t kMinSweep = 256;
-    if (++dead_ > kMinSweep && dead_ > heap_.size() / 2) Sweep();
+    if (!in_lane && ++dead_ > kMinSweep && dead_ > heap_.size() / 2) Sweep();
   }
   timer = Timer();
 }
 
 void EventQueue::RunUntil(Instant end) {
-  while (!heap_.empty()) {
-    const Entry root = heap_.front();
-    if (root.when >= end.time_since_epoch().count()) break;
-    const uint32_t slot = SlotOf(root);
-    Event& event = pool_[slot];
-    Handler* const handler = event.handler;
-    const uint64_t arg = event.arg;
-    PopRoot();
-    if (handler == nullptr) {
+  const int64_t until = end.time_since_epoch().count();
+  for (;;) {
+    while (!heap_.empty() && Dead(heap_.front())) {
       --dead_;
-      Release(slot);
-      continue;
+      PopRoot();
     }
-    if (++event.generation == 0) event.generation = 1;
-    Release(slot);
-    now_ = Instant(Duration(root.when));
-    ++executed_;
-    handler->OnEvent(now_, arg);
+    while (lane_head_ < lane_.size() && Dead(lane_[lane_head_])) PopLane();
+    const bool from_lane =
+        lane_head_ < lane_.size() &&
+        (heap_.empty() || lane_[lane_head_].Before(heap_.front()));
+    if (!from_lane && heap_.empty()) break;
+    const Entry entry = from_lane ? lane_[lane_head_] : heap_.front();
+    if (entry.when >= until) break;
+    if (from_lane) {
+      PopLane();
+    } else {
+      PopRoot();
+    }
+    Run(entry);
   }
   now_ = std::max(now_, end);
 }
 
+void EventQueue::Run(const Entry& entry) {
+  const uint32_t slot = SlotOf(entry.order);
+  Handler& handler = *pool_[slot].handler;
+  const uint64_t arg = pool_[slot].arg;
+  Release(slot);
+  now_ = Instant(Duration(entry.when));
+  ++executed_;
+  handler.OnEvent(now_, arg);
+}
+
 void EventQueue::Release(uint32_t slot) {
-  pool_[slot].handler = nullptr;
-  pool_[slot].next_free = free_;
+  pool_[slot].order = 0;
+  pool_[slot].arg = free_;
   free_ = slot;
+  --pending_;
+}
+
+// What was taken stays in front until it is half of the lane, so that moving
+// the rest up costs each entry one move.
+void EventQueue::PopLane() {
+  if (++lane_head_ == lane_.size()) {
+    lane_.clear();
+    lane_head_ = 0;
+  } else if (lane_head_ >= 4096 && lane_head_ >= lane_.size() / 2) {
+    lane_.erase(lane_.begin(),
+                lane_.begin() + static_cast<std::ptrdiff_t>(lane_head_));
+    lane_head_ = 0;
+  }
 }
 
 void EventQueue::PopRoot() {
@@ -114,12 +151,7 @@ void EventQueue::SiftDown(size_t hole, Entry entry) {
 void EventQueue::Sweep() {
   size_t kept = 0;
   for (const Entry& entry : heap_) {
-    const uint32_t slot = SlotOf(entry);
-    if (pool_[slot].handler == nullptr) {
-      Release(slot);
-    } else {
-      heap_[kept++] = entry;
-    }
+    if (!Dead(entry)) heap_[kept++] = entry;
   }
   heap_.resize(kept);
   dead_ = 0;

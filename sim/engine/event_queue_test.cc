@@ -73,8 +73,9 @@ TEST(EventQueueTest, AHandleOfAnEventThatRanCancelsNothing) {
   EXPECT_EQ(recorder.seen.size(), 2u);
 }
 
-// Goal: any mix of scheduling, cancelling and running agrees with a sorted
-// list.  Method: 200 000 random steps; the model is searched linearly.
+// Goal: any mix of scheduling, in the heap and in the lane, of cancelling and
+// running agrees with a sorted list.  Method: 200 000 random steps; the model
+// is searched linearly.
 TEST(EventQueueTest, AgreesWithASortedListUnderRandomUse) {
   struct Model {
     int64_t when;
@@ -90,9 +91,14 @@ TEST(EventQueueTest, AgreesWithASortedListUnderRandomUse) {
   for (uint64_t step = 0; step < 200'000; ++step) {
     const uint32_t choice = random.Below(10);
     if (choice < 5 || model.empty()) {
-      const int64_t when = now + random.Below(50);
-      model.push_back(
-          {when, step, queue.At(Instant(Duration(when)), recorder, step)});
+      // Of those for the lane, some are too early for it.
+      const bool lane = choice < 2;
+      const auto ahead = static_cast<int64_t>(
+          lane ? 45 + random.Below(step % 100 < 90 ? 1 : 9) : random.Below(50));
+      const Instant when(Duration(now + ahead));
+      model.push_back({now + ahead, step,
+                       lane ? queue.InOrder(when, recorder, step)
+                            : queue.At(when, recorder, step)});
     } else if (choice < 9) {
       const size_t victim = random.Below(static_cast<uint32_t>(model.size()));
       queue.Cancel(model[victim].timer);
@@ -115,6 +121,19 @@ TEST(EventQueueTest, AgreesWithASortedListUnderRandomUse) {
   }
   EXPECT_EQ(recorder.seen, expected);
   EXPECT_EQ(queue.executed(), expected.size());
+}
+
+TEST(EventQueueTest, WhatIsCancelledInTheLaneIsNeitherPendingNorRun) {
+  EventQueue queue;
+  Recorder recorder;
+  for (int i = 0; i < 100'000; ++i) {
+    Timer timer = queue.InOrder(queue.now() + 500ns, recorder);
+    if (i % 1000 == 0) queue.After(0ns, recorder);
+    queue.Cancel(timer);
+    queue.RunUntil(queue.now() + 1ns);
+    ASSERT_EQ(queue.pending(), 0u);
+  }
+  EXPECT_EQ(recorder.seen.size(), 100u);
 }
 
 }  // namespace

@@ -11,21 +11,30 @@ namespace {
 // Chosen: 1/100 of the shortest ramp that the scenarios have (1 s).
 constexpr Duration kStep = std::chrono::milliseconds(10);
 
-std::vector<double> Cumulate(std::vector<double> weights) {
-  double sum = 0;
-  for (double& weight : weights) weight = sum += weight;
-  for (double& weight : weights) weight /= sum;
-  return weights;
-}
-
-size_t Pick(const std::vector<double>& cumulative, double uniform) {
-  const auto it =
-      std::upper_bound(cumulative.begin(), cumulative.end(), uniform);
-  return std::min<size_t>(static_cast<size_t>(it - cumulative.begin()),
-                          cumulative.size() - 1);
-}
-
 }  // namespace
+
+Picker::Picker(std::vector<double> weights) : cumulative_(std::move(weights)) {
+  double sum = 0;
+  for (double& weight : cumulative_) weight = sum += weight;
+  for (double& weight : cumulative_) weight /= sum;
+  const size_t cells = cumulative_.size();
+  uint32_t index = 0;
+  for (size_t cell = 0; cell < cells; ++cell) {
+    const double from = static_cast<double>(cell) / static_cast<double>(cells);
+    while (index + 1 < cells && cumulative_[index] <= from) ++index;
+    guide_.push_back(index);
+  }
+}
+
+size_t Picker::Pick(double uniform) const {
+  const size_t cells = guide_.size();
+  const auto cell = static_cast<size_t>(uniform * static_cast<double>(cells));
+  size_t index = guide_[std::min(cell, cells - 1)];
+  // A cell's edge may be rounded past the number that is looked for.
+  while (index > 0 && cumulative_[index - 1] > uniform) --index;
+  while (index + 1 < cells && cumulative_[index] <= uniform) ++index;
+  return index;
+}
 
 Instants::Instants(const Scenario& scenario, uint64_t seed, const Hog* hog,
                    uint64_t stream)
@@ -110,23 +119,25 @@ Arrivals::Arrivals(const Scenario& scenario, uint64_t seed)
   for (Source& source : sources_) source.next = source.instants.Next();
 
   if (scenario.clients.zipf > 0) {
+    std::vector<double> weights;
     for (int32_t k = 1; k <= scenario.clients.count; ++k) {
-      clients_.push_back(Exp(-scenario.clients.zipf * Log(k)));
+      weights.push_back(Exp(-scenario.clients.zipf * Log(k)));
     }
-    clients_ = Cumulate(std::move(clients_));
+    clients_.emplace(std::move(weights));
   }
-  for (const Route& route : scenario.routes) routes_.push_back(route.share);
-  routes_ = Cumulate(std::move(routes_));
+  std::vector<double> routes;
+  for (const Route& route : scenario.routes) routes.push_back(route.share);
+  routes_.emplace(std::move(routes));
   std::vector<double> shares;
   for (const Class& cls : scenario.classes) shares.push_back(cls.share);
   for (const Phase& phase : scenario.phases) {
-    classes_.push_back(Cumulate(phase.shares.empty() ? shares : phase.shares));
+    classes_.emplace_back(phase.shares.empty() ? shares : phase.shares);
   }
 }
 
 uint32_t Arrivals::DrawClient() {
   const double uniform = attributes_.Uniform();
-  if (!clients_.empty()) return static_cast<uint32_t>(Pick(clients_, uniform));
+  if (clients_) return static_cast<uint32_t>(clients_->Pick(uniform));
   return static_cast<uint32_t>(uniform * scenario_.clients.count);
 }
 
@@ -152,9 +163,9 @@ std::optional<Arrival> Arrivals::Next() {
   const double cls = attributes_.Uniform();
   const uint32_t client = DrawClient();
   const double route = attributes_.Uniform();
-  arrival.route = static_cast<uint16_t>(Pick(routes_, route));
+  arrival.route = static_cast<uint16_t>(routes_->Pick(route));
   if (first->hog == nullptr) {
-    arrival.cls = static_cast<uint16_t>(Pick(classes_[arrival.phase], cls));
+    arrival.cls = static_cast<uint16_t>(classes_[arrival.phase].Pick(cls));
     arrival.client = client;
   } else {
     arrival.cls = static_cast<uint16_t>(first->hog->cls);

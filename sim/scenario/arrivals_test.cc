@@ -170,6 +170,35 @@ TEST(ArrivalsTest, ZipfWeightsClientsByTheirRank) {
   EXPECT_NEAR(count[2], n * 2 / 11, FiveSigma(n));
 }
 
+// Goal: the guide finds what a search through all weights finds, edges and
+// weights of zero included.
+TEST(PickerTest, AgreesWithALinearSearch) {
+  Random random(5);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<double> weights;
+    const uint64_t count = 1 + random.Below(40);
+    while (weights.size() < count) {
+      weights.push_back(random.Below(3) == 0 ? 0 : random.Uniform());
+    }
+    weights[random.Below(weights.size())] = 1;
+    double sum = 0;
+    for (const double weight : weights) sum += weight;
+    const Picker picker(weights);
+    for (int draw = 0; draw < 200; ++draw) {
+      const double uniform =
+          draw == 0 ? 0 : std::min(random.Uniform(), 1 - 1e-12);
+      double reached = 0;
+      size_t expected = 0;
+      while (expected + 1 < weights.size() &&
+             (reached += weights[expected]) / sum <= uniform) {
+        ++expected;
+      }
+      ASSERT_EQ(picker.Pick(uniform), expected)
+          << "round " << round << ", " << uniform;
+    }
+  }
+}
+
 TEST(ArrivalsTest, HogsComeOnTopWithTheirOwnClassClientsAndTime) {
   Scenario scenario =
       MakeScenario({{.name = "one", .duration = seconds(5), .load = .6},

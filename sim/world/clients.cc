@@ -121,7 +121,9 @@ void Clients::Attempt(Operation& operation) {
   if (retries_.count > 0 && retries_.on_timeout) {
     fabric_.events.Cancel(operation.timer);
     operation.timer =
-        Later(now + fabric_.scenario.timeout, Event::kTimeout, operation);
+        fabric_.events.InOrder(now + fabric_.scenario.timeout, *this,
+                               uint64_t{operation.index} << 8 |
+                                   static_cast<uint64_t>(Event::kTimeout));
   }
   fabric_.Send(visit);
 }

@@ -68,13 +68,14 @@ bool Oracle::Arrive(size_t cls, const Need& need, Duration budget,
   // As a fluid, work is done at once; only what does not queue takes time.
   const Duration unqueued = std::max(need.latency - need.work, Duration{});
   const int64_t last = (now + budget - unqueued) / slot_;
-  Cell& cell = line.waiting[static_cast<size_t>(last) % ring_slots_];
-  for (size_t r = 0; r < resources_; ++r) cell.need[r] += ToSeconds(need.of[r]);
-  cell.need[0] -= std::min(reject_cost_, ToSeconds(need.of[0]));
+  Amount& waiting = line.waiting[CellAt(last)];
+  double* const needed = &line.need[CellAt(last) * resources_];
+  for (size_t r = 0; r < resources_; ++r) needed[r] += ToSeconds(need.of[r]);
+  needed[0] -= std::min(reject_cost_, ToSeconds(need.of[0]));
   const double work = ToSeconds(need.work);
   Amount amount{work, mean_work_ > 0 ? work / mean_work_ : 1, 0};
   amount.arrived = amount.requests * ToSeconds(now) / ToSeconds(slot_);
-  Add(cell.amount, amount);
+  Add(waiting, amount);
   if (amount.requests <= 0) return true;
   if (line.total.requests < kEpsilon) line.earliest = last;
   Add(line.total, amount);
@@ -107,6 +108,7 @@ Oracle::Line& Oracle::LineOf(size_t cls, uint32_t used) {
   line.cls = cls;
   line.used = used;
   line.waiting.resize(ring_slots_);
+  line.need.resize(ring_slots_ * resources_);
   line.done.resize(kept_slots_);
   line.earliest = line.oldest_done = now_slot_;
   const auto place =
@@ -149,8 +151,7 @@ Oracle::Line* Oracle::NextToServe() {
   Line* next = nullptr;
   for (Line& line : lines_) {
     if (line.blocked || line.total.requests < kEpsilon) continue;
-    while (line.waiting[static_cast<size_t>(line.earliest) % ring_slots_]
-               .amount.requests <= 0) {
+    while (line.waiting[CellAt(line.earliest)].requests <= 0) {
       if (++line.earliest > now_slot_ + static_cast<int64_t>(ring_slots_)) {
         line.total = Amount{};  // Only rounding was left.
         break;
@@ -163,23 +164,25 @@ Oracle::Line* Oracle::NextToServe() {
 }
 
 void Oracle::Serve(Line& line) {
-  Cell& cell = line.waiting[static_cast<size_t>(line.earliest) % ring_slots_];
+  Amount& waiting = line.waiting[CellAt(line.earliest)];
+  double* const need = &line.need[CellAt(line.earliest) * resources_];
   double share = 1;
   for (size_t r = 0; r < resources_; ++r) {
-    if (cell.need[r] > room_[r]) {
-      share = std::min(share, std::max(room_[r], 0.) / cell.need[r]);
+    if (need[r] > room_[r]) {
+      share = std::min(share, std::max(room_[r], 0.) / need[r]);
     }
   }
-  for (size_t r = 0; r < resources_; ++r) room_[r] -= share * cell.need[r];
-  const Amount done = Share(cell.amount, share);
+  for (size_t r = 0; r < resources_; ++r) room_[r] -= share * need[r];
+  const Amount done = Share(waiting, share);
   Add(DoneIn(line, now_slot_), done);
   Subtract(line.total, done);
   if (share < 1) {
     line.blocked = true;
-    for (double& need : cell.need) need *= 1 - share;
-    cell.amount = Share(cell.amount, 1 - share);
+    for (size_t r = 0; r < resources_; ++r) need[r] *= 1 - share;
+    waiting = Share(waiting, 1 - share);
   } else {
-    cell = Cell{};
+    waiting = Amount{};
+    std::fill_n(need, resources_, 0.);
     ++line.earliest;
   }
 }
@@ -187,9 +190,9 @@ void Oracle::Serve(Line& line) {
 // Gives up what should have been done in the slot that has just ended.
 void Oracle::Expire(Line& line) {
   const int64_t slot = now_slot_ - 1;
-  Cell& cell = line.waiting[static_cast<size_t>(slot) % ring_slots_];
-  const Amount lost = cell.amount;
-  cell = Cell{};
+  Amount& waiting = line.waiting[CellAt(slot)];
+  const Amount lost = std::exchange(waiting, Amount{});
+  std::fill_n(&line.need[CellAt(slot) * resources_], resources_, 0.);
   if (lost.requests < kEpsilon) return;
   Subtract(line.total, lost);
   last_lost_ = std::max(last_lost_, lost.arrival());

@@ -98,19 +98,16 @@ class Oracle {
     // In slots, on average.
     double arrival() const { return arrived / requests; }
   };
-  struct Cell {
-    std::array<double, kMaxResourcesOfOracle> need{};  // Seconds.
-    Amount amount;
-  };
   // The requests of a class that need the same resources, by the slot in
   // which they must be done at the latest.
   struct Line {
     size_t cls = 0;
     uint32_t used = 0;
-    std::vector<Cell> waiting;  // A ring.
-    int64_t earliest = 0;       // No cell before this slot holds anything.
-    bool blocked = false;       // A resource it needs is spent in this slot.
-    Amount total;               // Of all cells.
+    std::vector<Amount> waiting;  // A ring.
+    std::vector<double> need;     // Of each of those, what of each resource.
+    int64_t earliest = 0;         // No cell before this slot holds anything.
+    bool blocked = false;         // A resource it needs is spent in this slot.
+    Amount total;                 // Of all cells.
     // What was done in each slot that is not reported yet.
     std::vector<Amount> done;  // A ring.
     int64_t oldest_done = 0;   // Nothing before this slot may be exchanged.
@@ -124,6 +121,9 @@ class Oracle {
   static void Subtract(Amount& from, Amount amount);
 
   Line& LineOf(size_t cls, uint32_t used);
+  size_t CellAt(int64_t slot) const {
+    return static_cast<size_t>(slot) % ring_slots_;
+  }
   Line* NextToServe();
   void PlaySlot();
   void Serve(Line& line);
