@@ -74,15 +74,16 @@ class Guard {
   Guard& operator=(const Guard&) = delete;
 
   // Decides at once; where a request would have to wait it is shed (kLimit).
-  [[nodiscard]] Admission Admit(const Request& request, Instant now);
+  [[nodiscard, gnu::flatten]] Admission Admit(const Request& request,
+                                              Instant now);
 
   // Decides, or links `waiter` (which must be idle or decided) into the queue
   // and answers kQueue.
-  [[nodiscard]] Admission Admit(const Request& request, Waiter& waiter,
-                                Instant now);
+  [[nodiscard, gnu::flatten]] Admission Admit(const Request& request,
+                                              Waiter& waiter, Instant now);
 
   // Ends an admitted request.  An empty permit is fine and does nothing.
-  void Finish(Permit permit, Outcome outcome, Instant now);
+  [[gnu::flatten]] void Finish(Permit&& permit, Outcome outcome, Instant now);
 
   // The caller of a waiting request went away.  Does nothing unless it waits
   // or its decision has not been taken yet (then a permit is given back).
@@ -132,8 +133,8 @@ class Guard {
 
   // Deciding.
   Admission Decide(const Request& request, Waiter* waiter, Instant now);
-  Admission DecideWithoutRoom(const Request& request, Waiter* waiter,
-                              Instant now);
+  [[gnu::noinline]] Admission DecideWithoutRoom(const Request& request,
+                                                Waiter* waiter, Instant now);
   Admission Wait(const Request& request, Waiter& waiter, uint8_t usage,
                  bool forms_queue, Instant now);
   bool MakeRoom(const Request& request, uint8_t usage, bool overloaded,
@@ -150,7 +151,7 @@ class Guard {
   bool IsHopeless(Instant deadline, Instant now) const;
 
   // What waits.
-  void Pump(Instant now);
+  [[gnu::noinline]] void Pump(Instant now);
   bool MayGoFirst(const Totals& totals, Instant now);
   void NoteQueueEmpty(bool backlog_dropped, Instant now);
   void PurgeExcess(Instant now);
@@ -163,7 +164,7 @@ class Guard {
 
   // Places under the limit.
   bool Acquire();
-  bool AcquireShared();
+  [[gnu::noinline]] bool AcquireShared();
   void AcquireAnyway();
   void Release();
   void ReturnFree();
@@ -176,8 +177,8 @@ class Guard {
   void Sample(const Permit::Data& permit, Instant now);
   void SampleCalm(const Permit::Data& permit, Duration took, double latency);
   void MarkUnbound();
-  void StepLaw(Instant now, bool queue_formed = false,
-               bool queue_empty = false);
+  [[gnu::noinline]] void StepLaw(Instant now, bool queue_formed = false,
+                                 bool queue_empty = false);
   LawInput GatherInput(const LimitLaw& law) const;
   void FlushPending();
   Totals SumShards() const;

@@ -14,9 +14,10 @@ namespace {
 constexpr int64_t kDemandArrivals = 32;
 constexpr Duration kDemandInterval = std::chrono::milliseconds(5);
 // Nothing is worth a step more often, however many requests come.  Chosen: a
-// twentieth of the finest timer that waits for its result (ticks, 1 ms and up),
-// and a few percent of a core at most.
-constexpr Duration kLeastStep = std::chrono::microseconds(50);
+// quarter of the finest timer that waits for its result (ticks, 1 ms and up).
+// Measured: with two cores at one region a step costs some us, since it moves
+// a dozen lines between them; at 50 us that was a fifth of all the work.
+constexpr Duration kLeastStep = std::chrono::microseconds(250);
 // Calm samples are handed over in batches.  Chosen: as many as make the cost
 // of a step small against theirs.
 constexpr int64_t kCalmBatch = 32;
