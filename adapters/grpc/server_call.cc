@@ -1,0 +1,146 @@
+#include "server_call.h"
+
+#include <arpa/inet.h>
+#include <grpc/support/time.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "details.h"
+
+namespace weir::grpc {
+namespace {
+
+std::string_view View(::grpc::string_ref text) {
+  return {text.data(), text.size()};
+}
+
+// "1.2.3.4" of "ipv4:1.2.3.4:80", "::1" of "ipv6:[::1]:80"; else empty.
+std::string AddressText(std::string_view peer) {
+  const size_t scheme = peer.find(':');
+  const size_t port = peer.rfind(':');
+  if (scheme == std::string_view::npos || port <= scheme) return {};
+  std::string_view host = peer.substr(scheme + 1, port - scheme - 1);
+  for (const std::string_view open : {"[", "%5B"}) {
+    if (host.substr(0, open.size()) == open) host.remove_prefix(open.size());
+  }
+  for (const std::string_view close : {"]", "%5D"}) {
+    const size_t at = host.rfind(close);
+    if (at != std::string_view::npos) host = host.substr(0, at);
+  }
+  return std::string(host.substr(0, host.find('%')));  // Without a zone.
+}
+
+}  // namespace
+
+Instant DeadlineOf(const ::grpc::ServerContextBase& context) {
+  gpr_timespec deadline = context.raw_deadline();
+  if (gpr_time_cmp(deadline, gpr_inf_future(deadline.clock_type)) == 0) {
+    return kNever;
+  }
+  deadline = gpr_convert_clock_type(deadline, GPR_CLOCK_MONOTONIC);
+  // Chosen: a century from the clock's start is never.
+  constexpr int64_t kMostSeconds = int64_t{100} * 365 * 86400;
+  if (deadline.tv_sec > kMostSeconds) return kNever;
+  return Instant(std::chrono::seconds(deadline.tv_sec) +
+                 std::chrono::nanoseconds(deadline.tv_nsec));
+}
+
+Instant ServerCallView::Deadline() { return DeadlineOf(context_); }
+
+std::optional<std::string_view> ServerCallView::Header(std::string_view name,
+                                                       int nth) {
+  if (name == "grpc-timeout") {
+    const Instant deadline = Deadline();
+    if (nth > 0 || deadline == kNever) return std::nullopt;
+    // At most eight digits: microseconds up to 99 s, then milliseconds.
+    const int64_t us = std::max<int64_t>((deadline - now_).count() / 1000, 0);
+    const bool fits = us < 100'000'000;
+    char* const end =
+        std::to_chars(timeout_.data(), timeout_.data() + timeout_.size() - 1,
+                      fits ? us : std::min<int64_t>(us / 1000, 99'999'999))
+            .ptr;
+    *end = fits ? 'u' : 'm';
+    return std::string_view(timeout_.data(),
+                            static_cast<size_t>(end + 1 - timeout_.data()));
+  }
+  const auto& metadata = context_.client_metadata();
+  auto [it, last] =
+      metadata.equal_range(::grpc::string_ref(name.data(), name.size()));
+  while (it != last && nth > 0) ++it, --nth;
+  if (it == last) return std::nullopt;
+  return View(it->second);
+}
+
+std::optional<std::string_view> ServerCallView::Variable(
+    std::string_view name) {
+  if (name == "remote_addr") {
+    variable_ = AddressText(context_.peer());
+  } else if (name == "peer_identity") {
+    const auto auth = context_.auth_context();
+    if (auth == nullptr || !auth->IsPeerAuthenticated()) return std::nullopt;
+    const auto identity = auth->GetPeerIdentity();
+    if (identity.empty()) return std::nullopt;
+    variable_.assign(identity[0].data(), identity[0].size());
+  } else {
+    return std::nullopt;
+  }
+  if (variable_.empty()) return std::nullopt;
+  return variable_;
+}
+
+std::optional<http::Address> ServerCallView::Peer() {
+  return ParsePeer(context_.peer());
+}
+
+std::optional<http::Address> ParsePeer(std::string_view peer) {
+  constexpr std::string_view kUnix = "unix:";
+  if (peer.substr(0, kUnix.size()) == kUnix) {
+    return http::MapIPv4({127, 0, 0, 1});
+  }
+  const std::string text = AddressText(peer);
+  std::array<uint8_t, 4> v4;
+  if (inet_pton(AF_INET, text.c_str(), v4.data()) == 1) {
+    return http::MapIPv4(v4);
+  }
+  http::Address v6;
+  if (inet_pton(AF_INET6, text.c_str(), v6.data()) == 1) return v6;
+  return std::nullopt;
+}
+
+::grpc::Status Refuse(ServiceGuard& guard, const ServiceGuard::Call& call,
+                      ::grpc::ServerContextBase& context, Instant now) {
+  const http::Answer answer = guard.AnswerTo(call, now);
+  const std::string_view reason = Name(call.decision().reason);
+  context.AddTrailingMetadata("grpc-retry-pushback-ms",
+                              std::to_string(answer.pushback_ms));
+  context.AddTrailingMetadata("weir-reason", std::string(reason));
+  const Refusal refusal{
+      .code = answer.grpc_status,
+      .message = "shed by weir: " + std::string(reason),
+      .reason = reason,
+      .service = guard.region().service(),
+      .resource = guard.ResourceName(call),
+      .retry_after_ms = answer.pushback_ms,
+  };
+  return {static_cast<::grpc::StatusCode>(refusal.code), refusal.message,
+          EncodeStatus(refusal)};
+}
+
+Outcome Judge(::grpc::StatusCode code, Duration taken, Duration base_latency) {
+  switch (code) {
+    case ::grpc::StatusCode::OK:
+      return Outcome::kOk;
+    case ::grpc::StatusCode::CANCELLED:
+      return Outcome::kCancelled;
+    case ::grpc::StatusCode::DEADLINE_EXCEEDED:
+      return Outcome::kTimedOut;
+    case ::grpc::StatusCode::RESOURCE_EXHAUSTED:
+    case ::grpc::StatusCode::UNIMPLEMENTED:
+      return Outcome::kIgnored;
+    default:
+      return taken < base_latency / 2 ? Outcome::kIgnored : Outcome::kError;
+  }
+}
+
+}  // namespace weir::grpc

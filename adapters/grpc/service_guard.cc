@@ -1,0 +1,488 @@
+#include "weir/grpc/service_guard.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "weir/config/nearest.h"
+#include "weir/config/policy.h"
+#include "weir/config/policy_file.h"
+#include "weir/guard.h"
+#include "weir/host/clock.h"
+#include "weir/shm/lease.h"
+#include "weir/shm/segment.h"
+
+namespace weir::grpc {
+namespace {
+
+// CPUs that share a shard, and most shards.
+// Measured: a call of gRPC takes 30 us of CPU or more, a decision holds the
+// mutex for 0.5 us; four CPUs so keep it busy for 7 % of the time.
+constexpr int kCpusPerShard = 4;
+constexpr int kMostShards = 8;
+
+int DefaultShards() {
+  const int cpus = static_cast<int>(std::thread::hardware_concurrency());
+  return std::clamp((cpus + kCpusPerShard - 1) / kCpusPerShard, 1, kMostShards);
+}
+
+Instant Now() { return host::MonotonicClock::Now(); }
+
+// "/pkg.Service/Method" as its names in a policy, the most special first.
+std::array<std::string_view, 5> NamesOf(std::string_view full_name) {
+  if (!full_name.empty() && full_name.front() == '/')
+    full_name.remove_prefix(1);
+  const size_t slash = std::min(full_name.find('/'), full_name.size());
+  const std::string_view package_service = full_name.substr(0, slash);
+  const size_t dot = package_service.rfind('.');
+  const size_t after = dot == std::string_view::npos ? 0 : dot + 1;
+  return {full_name, full_name.substr(after), package_service,
+          package_service.substr(after), "default"};
+}
+
+Result<uint16_t> FindResource(const Policy& policy, std::string_view method) {
+  for (const std::string_view name : NamesOf(method)) {
+    if (const auto index = policy.FindResource(name)) return *index;
+  }
+  if (policy.resources.size() == 1) return uint16_t{0};
+  std::vector<std::string> known;
+  for (const Resource& resource : policy.resources) {
+    known.push_back(resource.name);
+  }
+  std::string hint;
+  for (const std::string_view name : NamesOf(method)) {
+    const std::string_view nearest = config::Nearest(name, known);
+    if (!nearest.empty() && hint.empty()) {
+      hint = "; did you mean it by `" + std::string(nearest) + "`?";
+    }
+  }
+  return Error{"the policy of `" + policy.service + "` has no resource for " +
+               std::string(method) + hint +
+               " (a resource `default` takes all that have none)"};
+}
+
+}  // namespace
+
+class ServiceGuard::Impl {
+ public:
+  explicit Impl(const Options& options) : options_(options) {}
+
+  ~Impl() {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    awake_.notify_one();
+    if (thread_.joinable()) thread_.join();
+  }
+
+  std::optional<Error> Open(Policy policy) {
+    if (auto error = policy.Check()) return error;
+    const Instant now = Now();
+    policy_ = std::make_shared<const Policy>(std::move(policy));
+    if (options_.shared) {
+      auto shared = shm::SharedRegion::Open(*policy_, now);
+      if (!shared) return shared.error();
+      shared_region_.emplace(std::move(shared).value());
+      region_ = shared_region_->get();
+      reclaimer_.emplace(*region_);
+    } else {
+      heap_region_.emplace(*policy_, now);
+      region_ = heap_region_->get();
+    }
+    const int count = options_.shards == 0 ? DefaultShards() : options_.shards;
+    shards_ = std::vector<Shard>(static_cast<size_t>(std::clamp(count, 1, 64)));
+    for (Shard& shard : shards_) {
+      auto lease = shm::ShardLease::Claim(*region_);
+      if (!lease) return lease.error();
+      shard.lease.emplace(std::move(lease).value());
+      auto guard = Guard::Make(policy_, *region_, shard.lease->shard(), now);
+      if (!guard) return guard.error();
+      shard.guard = std::move(guard).value();
+      shard.policy = policy_;
+    }
+    return std::nullopt;
+  }
+
+  // From now on there is a thread.
+  void Start(std::optional<config::PolicyFile> file) {
+    file_ = std::move(file);
+    random_ = static_cast<uint64_t>(Now().time_since_epoch().count());
+    thread_ = std::thread([this] { KeepHouse(); });
+  }
+
+  Result<Method> Register(std::string_view full_name) {
+    const std::lock_guard lock(policy_mutex_);
+    auto index = FindResource(*policy_, full_name);
+    if (!index) return index.error();
+    methods_.emplace_back(full_name);
+    for (Shard& shard : shards_) {
+      const std::lock_guard shard_lock(shard.mutex);
+      shard.indices.push_back(*index);
+    }
+    return static_cast<Method>(methods_.size() - 1);
+  }
+
+  Verdict Ask(Call& call, Method method, CallView& view, Instant now,
+              bool may_wait) {
+    const int index = PickShard();
+    Shard& shard = shards_[static_cast<size_t>(index)];
+    Verdict verdict;
+    Call* decided = nullptr;
+    {
+      const std::lock_guard lock(shard.mutex);
+      call.request_ = Read(shard, method, view, now);
+      call.shard_ = index;
+      call.stream_ = shard.policy->resources[call.request_.resource].stream;
+      may_wait = may_wait && !shard.stopped;
+      Admission admission = may_wait
+                                ? shard.guard->Admit(call.request_, call, now)
+                                : shard.guard->Admit(call.request_, now);
+      verdict = admission.decision.verdict;
+      // What is queued may be decided, by another thread, as soon as the
+      // mutex is free; then decision_ is that thread's.
+      call.decision_ = admission.decision;
+      call.permit_ = std::move(admission.permit);
+      if (shard.stopped && admission.decision.reason == Reason::kLimit) {
+        call.decision_.reason = Reason::kShutdown;
+      }
+      decided = Collect(shard);
+    }
+    Tell(decided);
+    WakeFor(shard);
+    return verdict;
+  }
+
+  void Finish(Call& call, Outcome outcome, Instant now) {
+    if (!call.permit_) return;
+    Shard& shard = ShardOf(call);
+    Call* decided = nullptr;
+    {
+      const std::lock_guard lock(shard.mutex);
+      shard.guard->Finish(std::move(call.permit_), outcome, now);
+      decided = Collect(shard);
+    }
+    Tell(decided);
+  }
+
+  bool Cancel(Call& call, Instant now) {
+    Shard& shard = ShardOf(call);
+    Call* decided = nullptr;
+    {
+      const std::lock_guard lock(shard.mutex);
+      if (!static_cast<Waiter&>(call).waiting()) return false;
+      shard.guard->Cancel(call, now);
+      decided = Collect(shard);
+    }
+    Tell(decided);
+    return true;
+  }
+
+  http::Answer AnswerTo(const Call& call, Instant now) {
+    Shard& shard = ShardOf(call);
+    const bool expired = now >= call.request_.deadline;
+    const std::lock_guard lock(shard.mutex);
+    return http::AnswerTo(call.decision_, *shard.policy, expired, Random());
+  }
+
+  std::string ResourceName(const Call& call) {
+    Shard& shard = ShardOf(call);
+    const std::lock_guard lock(shard.mutex);
+    const auto& resources = shard.policy->resources;
+    // A policy that came since then may be shorter.
+    return call.request_.resource < resources.size()
+               ? resources[call.request_.resource].name
+               : std::string();
+  }
+
+  void Stop() {
+    for (Shard& shard : shards_) {
+      Call* decided = nullptr;
+      {
+        const std::lock_guard lock(shard.mutex);
+        shard.stopped = true;
+        shard.guard->Stop(Now());
+        decided = Collect(shard);
+      }
+      Tell(decided);
+    }
+  }
+
+  const Region& region() const { return *region_; }
+
+ private:
+  struct alignas(Region::kLine) Shard {
+    std::mutex mutex;
+    std::shared_ptr<const Policy> policy;
+    std::vector<uint16_t> indices;  // Of each method, in *policy.
+    bool stopped = false;
+    // In this order: the guard goes first.
+    std::optional<shm::ShardLease> lease;
+    std::unique_ptr<Guard> guard;
+    std::atomic<Instant> wake{kNever};  // When Tick() is due.
+  };
+
+  int PickShard() const {
+    if (shards_.size() == 1) return 0;
+    const int cpu = sched_getcpu();
+    return cpu < 0 ? 0 : cpu % static_cast<int>(shards_.size());
+  }
+  Shard& ShardOf(const Call& call) {
+    return shards_[static_cast<size_t>(call.shard_)];
+  }
+
+  static Request Read(const Shard& shard, Method method, CallView& view,
+                      Instant now) {
+    const Policy& policy = *shard.policy;
+    bool trusted = false;
+    if (!policy.trusted.empty()) {
+      const auto peer = view.Peer();
+      trusted = peer && http::IsTrusted(policy.trusted, *peer);
+    }
+    Request request =
+        http::ReadRequest(policy, shard.indices[method], trusted, view, now);
+    request.arrived = now;
+    request.deadline = std::min(request.deadline, view.Deadline());
+    return request;
+  }
+
+  // Those who wait for a decision that has fallen.  With the shard's mutex
+  // held, after each call of its guard.
+  static Call* Collect(Shard& shard) {
+    Call* first = nullptr;
+    Call** last = &first;
+    while (Waiter* waiter = shard.guard->NextDecided()) {
+      auto* call = static_cast<Call*>(waiter);
+      call->decision_ = waiter->decision();
+      call->permit_ = waiter->TakePermit();
+      call->next_ = nullptr;
+      *last = call;
+      last = &call->next_;
+    }
+    shard.wake.store(shard.guard->NextWake());
+    return first;
+  }
+
+  static void Tell(Call* first) {
+    while (first != nullptr) {
+      Call* next = first->next_;
+      first->Decided();  // It may be gone after that.
+      first = next;
+    }
+  }
+
+  // The thread takes a shard's time of waking before it says until when it
+  // sleeps, and both are in one order with the two steps here: one of the two
+  // sees the other.
+  void WakeFor(const Shard& shard) {
+    if (shard.wake.load() >= sleeps_until_.load()) return;
+    { const std::lock_guard lock(mutex_); }
+    awake_.notify_one();
+  }
+
+  void KeepHouse() {
+    std::unique_lock lock(mutex_);
+    while (!stopping_) {
+      sleeps_until_.store(kNever);
+      Instant next =
+          std::min(file_due_, reclaimer_ ? reclaimer_->next() : file_due_);
+      for (const Shard& shard : shards_) {
+        next = std::min(next, shard.wake.load());
+      }
+      sleeps_until_.store(next);
+      awake_.wait_until(
+          lock, std::chrono::steady_clock::time_point(next.time_since_epoch()));
+      lock.unlock();
+      const Instant now = Now();
+      TickShards(now);
+      if (reclaimer_) Reclaim(now);
+      if (now >= file_due_) {
+        file_due_ = now + options_.file_interval;
+        if (file_) FollowFile();
+      }
+      lock.lock();
+    }
+  }
+
+  void TickShards(Instant now) {
+    for (Shard& shard : shards_) {
+      if (now < shard.wake.load()) continue;
+      Call* decided = nullptr;
+      {
+        const std::lock_guard lock(shard.mutex);
+        shard.guard->Tick(now);
+        decided = Collect(shard);
+      }
+      Tell(decided);
+    }
+  }
+
+  void Reclaim(Instant now) {
+    const int64_t reclaimed = reclaimer_->Run(now);
+    if (reclaimed > 0) {
+      Log(std::to_string(reclaimed) + " requests of dead processes of `" +
+          policy_->service + "` taken back");
+    }
+  }
+
+  void FollowFile() {
+    using Change = config::PolicyFile::Change;
+    try {
+      switch (file_->Poll()) {
+        case Change::kNone:
+          break;
+        case Change::kComplaints:
+          Log(file_->report());
+          break;
+        case Change::kPolicy:
+          if (*file_->policy() == *policy_) break;
+          if (const auto error = Apply(*file_->policy())) {
+            Log("policy \"" + file_->path() + "\" changed and is refused: " +
+                error->message + "; the running policy is unchanged");
+          } else {
+            Log("policy \"" + file_->path() + "\" changed and is in force");
+          }
+          break;
+      }
+    } catch (const std::exception& e) {
+      Log("reading \"" + file_->path() + "\": " + e.what());
+    }
+  }
+
+  std::optional<Error> Apply(Policy policy) {
+    const std::lock_guard lock(policy_mutex_);
+    std::vector<uint16_t> indices;
+    for (const std::string& method : methods_) {
+      auto index = FindResource(policy, method);
+      if (!index) return index.error();
+      indices.push_back(*index);
+    }
+    auto next = std::make_shared<const Policy>(std::move(policy));
+    for (Shard& shard : shards_) {
+      Call* decided = nullptr;
+      {
+        const std::lock_guard shard_lock(shard.mutex);
+        // The first shard says whether the region has room for it; then the
+        // others find theirs.
+        if (auto error = shard.guard->Apply(next, Now())) return error;
+        shard.policy = next;
+        shard.indices = indices;
+        decided = Collect(shard);
+      }
+      Tell(decided);
+    }
+    policy_ = std::move(next);
+    return std::nullopt;
+  }
+
+  void Log(const std::string& line) const {
+    if (options_.log) options_.log(line);
+  }
+
+  // Source: [STEELE2014], splitmix64.
+  uint32_t Random() {
+    uint64_t z = random_.fetch_add(0x9e3779b97f4a7c15) + 0x9e3779b97f4a7c15;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return static_cast<uint32_t>((z ^ (z >> 31)) >> 32);
+  }
+
+  const Options options_;
+  // Who applies a policy and who registers a method take turns; the thread
+  // alone changes policy_.
+  std::mutex policy_mutex_;
+  std::shared_ptr<const Policy> policy_;
+  std::vector<std::string> methods_;
+
+  std::optional<shm::SharedRegion> shared_region_;
+  std::optional<HeapRegion> heap_region_;
+  Region* region_ = nullptr;
+  std::vector<Shard> shards_;
+  std::atomic<uint64_t> random_{0};
+
+  // Of the thread, but for stopping_ and sleeps_until_.
+  std::optional<config::PolicyFile> file_;
+  std::optional<shm::Reclaimer> reclaimer_;
+  Instant file_due_ = Instant::min();
+
+  std::mutex mutex_;
+  std::condition_variable awake_;
+  bool stopping_ = false;  // With mutex_.
+  std::atomic<Instant> sleeps_until_{kNever};
+  std::thread thread_;
+};
+
+ServiceGuard::ServiceGuard(std::unique_ptr<Impl> impl)
+    : impl_(std::move(impl)) {}
+ServiceGuard::~ServiceGuard() = default;
+
+Result<std::shared_ptr<ServiceGuard>> ServiceGuard::Load(
+    const std::string& policy_path, const Options& options) {
+  config::PolicyFile file(policy_path);
+  if (file.Reload() != config::PolicyFile::Change::kPolicy) {
+    return Error{file.report()};
+  }
+  auto impl = std::make_unique<Impl>(options);
+  if (auto error = impl->Open(*file.policy())) return *error;
+  impl->Start(std::move(file));
+  return std::shared_ptr<ServiceGuard>(new ServiceGuard(std::move(impl)));
+}
+
+Result<std::shared_ptr<ServiceGuard>> ServiceGuard::Make(
+    Policy policy, const Options& options) {
+  auto impl = std::make_unique<Impl>(options);
+  if (auto error = impl->Open(std::move(policy))) return *error;
+  impl->Start(std::nullopt);
+  return std::shared_ptr<ServiceGuard>(new ServiceGuard(std::move(impl)));
+}
+
+Result<ServiceGuard::Method> ServiceGuard::Register(
+    std::string_view full_name) {
+  return impl_->Register(full_name);
+}
+
+Verdict ServiceGuard::Ask(Call& call, Method method, CallView& view,
+                          Instant now, bool may_wait) {
+  call.guard_ = this;
+  return impl_->Ask(call, method, view, now, may_wait);
+}
+
+void ServiceGuard::Finish(Call& call, Outcome outcome, Instant now) {
+  impl_->Finish(call, outcome, now);
+}
+
+bool ServiceGuard::Cancel(Call& call, Instant now) {
+  return impl_->Cancel(call, now);
+}
+
+http::Answer ServiceGuard::AnswerTo(const Call& call, Instant now) {
+  return impl_->AnswerTo(call, now);
+}
+
+std::string ServiceGuard::ResourceName(const Call& call) {
+  return impl_->ResourceName(call);
+}
+
+void ServiceGuard::Stop() { impl_->Stop(); }
+
+const Region& ServiceGuard::region() const { return impl_->region(); }
+
+Duration ServiceGuard::base_latency() const {
+  return FromSeconds(
+      region().published.base_latency.load(std::memory_order_relaxed));
+}
+
+ServiceGuard::Call::~Call() {
+  if (guard_ == nullptr || !permit_) return;
+  guard_->Finish(*this, Outcome::kIgnored, Now());
+}
+
+}  // namespace weir::grpc
