@@ -39,7 +39,9 @@ Answer AnswerTo(const Decision& decision, const Policy& policy, bool expired,
       decision.reason == Reason::kShutdown) {
     answer.grpc_status = kUnavailable;
   } else {
-    answer.status = policy.shed_status;
+    // A spent quota is the caller's matter, whatever the server is short of.
+    answer.status =
+        decision.reason == Reason::kQuota ? 429 : policy.shed_status;
   }
   const Duration wait = std::min(decision.retry_after, kLongestRetryAfter);
   const int64_t seconds = CeilTo(wait, std::chrono::seconds(1));

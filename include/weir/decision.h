@@ -30,6 +30,10 @@ enum class Reason : uint8_t {
   kLimit,      // No room to run, and no room to wait.
   kCancelled,  // Its caller went away while it waited.
   kShutdown,   // The guard was stopped while it waited.
+  kStale,      // The link it came on is too far behind.
+  kQuota,      // Its resource has spent its calls for the window.
+  kTiers,      // The rate is in a band that drops a share, and this is of it.
+  kSystem,     // The system rule: rate, threads, latency, load or CPU.
   kCount,
 };
 inline constexpr size_t kReasons = static_cast<size_t>(Reason::kCount);
@@ -42,6 +46,10 @@ enum class Stage : uint8_t {
   kExempt,
   kSwitch,
   kDeadline,
+  kStale,
+  kQuota,
+  kTiers,
+  kSystem,
   kLevel,
   kLimit,
   kCount

@@ -5,10 +5,10 @@
 //   Guard        Guard       one for each worker: a process, or a thread;
 //   queue        queue       requests wait in the worker that received them
 //
-// Stages, in order, cheap and certain first: exempt, switch, deadline, level,
-// limit (docs/architecture.md).  A request is shed by the first stage that
-// refuses it; nothing is taken before the last stage admits, so a refusal has
-// nothing to give back.
+// Stages, in order, cheap and certain first: exempt, switch, deadline, stale,
+// quota, tiers, system, level, limit (docs/architecture.md).  A request is shed
+// by the first stage that refuses it, and then everything that earlier stages
+// counted for it is given back, also if it has waited: all or nothing.
 //
 //   Waiter waiter;                                // In the request's context.
 //   Admission a = guard.Admit(request, waiter, now);
@@ -49,6 +49,7 @@
 #include "weir/region.h"
 #include "weir/request.h"
 #include "weir/result.h"
+#include "weir/signal/recent_load.h"
 #include "weir/waiter.h"
 
 namespace weir {
@@ -104,6 +105,24 @@ class Guard {
   // Request::resource refer to the new policy from now on.
   std::optional<Error> Apply(std::shared_ptr<const Policy> policy, Instant now);
 
+  // What the machine says, for the system stage of all workers.  Below zero:
+  // unknown.  Old news is no news: call it each second or more often.
+  struct HostReadings {
+    double load = -1;       // One-minute average of runnable threads.
+    double cpu_ratio = -1;  // Used of what the service may use, [0, 1].
+  };
+  void Watch(const HostReadings& readings, Instant now);
+
+  // The calendar window of the quota of `resource` and when it ends; windows
+  // that follow are taken to be as far apart as `length` until told anew.  A
+  // quota by calendar counts nothing before it is told.
+  struct CalendarPeriod {
+    uint32_t number = 0;
+    Instant end{};
+    Duration length = std::chrono::hours(24);
+  };
+  void SetPeriod(uint16_t resource, const CalendarPeriod& period);
+
   // Sheds all that waits here with kShutdown (drain NextDecided() after it).
   void Stop(Instant now);
 
@@ -134,21 +153,48 @@ class Guard {
   // Deciding.
   Admission Decide(const Request& request, Waiter* waiter, Instant now);
   [[gnu::noinline]] Admission DecideWithoutRoom(const Request& request,
-                                                Waiter* waiter, Instant now);
+                                                Waiter* waiter,
+                                                const Taken& taken,
+                                                Instant now);
   Admission Wait(const Request& request, Waiter& waiter, uint8_t usage,
-                 bool forms_queue, Instant now);
+                 const Taken& taken, bool forms_queue, Instant now);
   bool MakeRoom(const Request& request, uint8_t usage, bool overloaded,
                 Totals totals, Instant now);
   Admission Run(const Request& request, Reason reason, bool counted,
-                Instant now);
+                const Taken& taken, Instant now);
   Admission Refuse(const Request& request, Reason reason, int64_t queued,
-                   uint8_t usage);
+                   uint8_t usage, const Taken& taken);
+  Admission Shed(const Request& request, Reason reason, Duration retry_after);
   // Whether a request that `stage` refuses goes on all the same, since the
   // stage is off or in shadow for its resource.
   bool GoesOn(const Request& request, Stage stage);
   bool Enforces(const Request& request, Stage stage) const;
   // Whether it cannot be answered by `deadline` any more, as far as is known.
   bool IsHopeless(Instant deadline, Instant now) const;
+
+  // The stages stale to system, for resources that have any of them.
+  struct Refusal {
+    Reason reason{};
+    Duration retry_after{};
+  };
+  void ConfigureStages();
+  [[gnu::noinline]] std::optional<Refusal> PassStages(const Request& request,
+                                                      Taken& taken,
+                                                      Instant now);
+  bool HasStage(uint16_t resource, Stage stage) const {
+    return (stages_of_[resource] >> Index(stage) & 1) != 0;
+  }
+  bool PassQuota(const Request& request, Taken& taken, Refusal& refusal,
+                 Instant now);
+  bool PassTiers(const Request& request, Refusal& refusal, Instant now);
+  bool PassSystem(const Request& request, Taken& taken, Refusal& refusal,
+                  Instant now);
+  Quota::Period PeriodAt(uint16_t resource, Instant now) const;
+  SystemRule::Signals SignalsAt(Instant now) const;
+  [[gnu::noinline]] void GiveBack(const Request& request, const Taken& taken);
+  [[gnu::noinline]] void EndInSystem(const Permit::Data& permit,
+                                     Outcome outcome, Instant now);
+  void LeaveSystem();
 
   // What waits.
   [[gnu::noinline]] void Pump(Instant now);
@@ -196,6 +242,11 @@ class Guard {
   const int shard_index_;
   Rows rows_{};  // Index in the policy -> row in the region.
   bool configure_law_ = false;
+  // Bit mask by Stage: which of stale to system a resource has.
+  std::array<uint16_t, kMaxResources> stages_of_{};
+  TierTable tier_table_;
+  std::array<std::optional<CalendarPeriod>, kMaxResources> periods_;
+  RecentLoad recent_load_;
 
   WaitingQueue queue_;
   Waiter* decided_first_ = nullptr;

@@ -14,6 +14,15 @@ namespace weir {
 
 class Guard;
 
+// What a request has taken of the stages that count, to be given back if a
+// later stage refuses it.
+struct Taken {
+  uint32_t quota_window = 0;
+  uint32_t system_window = 0;
+  bool quota = false;
+  bool system = false;
+};
+
 // Given by Guard::Admit() or Waiter::TakePermit(); ended by Guard::Finish().
 // A permit that is destroyed unfinished ends as Outcome::kIgnored at the last
 // instant that its guard was told; ending one twice does nothing.  Must not
@@ -52,6 +61,7 @@ class Permit {
     Criticality criticality = Criticality::kImportant;
     bool counted = false;  // Holds a place under the limit.
     bool exempt = false;
+    bool in_system = false;  // Counts as inflight for the system rule.
   };
   explicit Permit(const Data& data) : data_(data) {}
   void Abandon();

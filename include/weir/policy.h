@@ -14,6 +14,9 @@
 #include <vector>
 
 #include "weir/decision.h"
+#include "weir/rate/quota.h"
+#include "weir/rate/system_rule.h"
+#include "weir/rate/tiers.h"
 #include "weir/request.h"
 #include "weir/result.h"
 #include "weir/time.h"
@@ -24,6 +27,15 @@ inline constexpr size_t kMaxResources = 64;
 inline constexpr size_t kMaxNameBytes = 47;
 
 using StageModes = std::array<StageMode, kStages>;
+
+// How many calls of a resource may start in a window.
+struct QuotaPolicy {
+  Quota::Config rule{};
+  // For a calendar: a name of the time zone database, "Europe/Berlin".
+  std::string zone = "UTC";
+
+  bool operator==(const QuotaPolicy&) const = default;
+};
 
 // One kind of work: a route, a method.
 struct Resource {
@@ -36,6 +48,9 @@ struct Resource {
   // Answers are streams: a permit covers the time until the answer begins,
   // and its latency teaches nothing.
   bool stream = false;
+  // The stale stage refuses what comes on a link that is further behind.
+  std::optional<Duration> stale{};  // [1 ms, 1 h].
+  std::optional<QuotaPolicy> quota{};
   StageModes stages{};  // kEnforce each, unless the policy says otherwise.
 
   bool operator==(const Resource&) const = default;
@@ -85,9 +100,13 @@ struct Policy {
   int32_t limit_floor = 1;
   int32_t limit_ceiling = 1'000'000;
 
-  // HTTP status of a shed request, 429 or 503 (the server is short; 429 is for
-  // a caller's own quota).
+  // HTTP status of a shed request, 429 or 503 (the server is short).  Of one
+  // beyond its quota it is always 429.
   int32_t shed_status = 503;
+
+  // Of all resources together.
+  std::optional<TierTable::Config> tiers;
+  SystemRule::Config system;
 
   std::vector<Resource> resources;  // 1 to kMaxResources, names unique.
 

@@ -4,6 +4,8 @@
 //   published   what the law says now: read by every decision, rarely written
 //   law         the law itself, two copies, and the turn to step it
 //   resources   name and switch of each
+//   quotas      calls of each resource in the window
+//   rates       what the tiers and the system rule count
 //   usage       how much each client used lately
 //   shards      one for each worker: places held, requests waiting, samples of
 //               the open round, counters, histograms; written by its owner only
@@ -66,7 +68,7 @@ struct Region {
   static constexpr size_t kShards = 64;
   static constexpr size_t kLine = 64;  // Bytes of a cache line.
   static constexpr uint64_t kMagic = 0x31'6e'6f'69'67'65'72'77;  // "wregion1"
-  static constexpr uint32_t kVersion = 1;
+  static constexpr uint32_t kVersion = 2;
 
   template <typename T>
   using Shared = std::atomic<T>;
@@ -134,10 +136,30 @@ struct Region {
     std::array<Shared<char>, kMaxNameBytes + 1> name;
   };
 
+  // A line for each, so that resources do not slow each other.
+  struct alignas(kLine) QuotaCell {
+    Quota quota;
+    // The policy's that was applied last: while workers follow a change one by
+    // one, all of them count in the same windows.
+    Shared<int64_t> window_ns;
+  };
+
+  // The stages that look at all resources together.
+  struct alignas(kLine) Rates {
+    Tiers tiers;
+    alignas(kLine) SystemRule system;
+    // What the host said last, and when; below zero: unknown.
+    alignas(kLine) Shared<double> load;
+    Shared<double> recent_load;
+    Shared<double> cpu_ratio;
+    Shared<int64_t> signals_ns;
+  };
+
   struct alignas(kLine) Shard {
     // Line 1: read by other workers when places are scarce.
     Shared<int64_t> held;  // Places taken under the limit.
     Shared<int64_t> inflight;
+    Shared<int64_t> in_system;  // Passed the system stage and not ended.
     std::array<Shared<int32_t>, kCriticalities> waiting;
     Shared<uint64_t> owner;  // ProcessId
     // Line 2: the open round.
@@ -192,6 +214,8 @@ struct Region {
   Pending pending;
   Law law;
   std::array<Resource, kMaxResources> resources;
+  std::array<QuotaCell, kMaxResources> quotas;  // By row.
+  Rates rates;
   FairUsage usage;
   std::array<Shard, kShards> shards;
 };

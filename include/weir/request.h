@@ -43,6 +43,9 @@ struct Request {
   Instant arrived{};
   // When its answer becomes useless; kNever if its caller waits for ever.
   Instant deadline = kNever;
+  // How far behind the link is that it came on (HelloTimeline::delay()); zero
+  // when that is unknown or no matter, as while the server is not overloaded.
+  Duration behind{};
 };
 
 }  // namespace weir

@@ -53,6 +53,7 @@ class Waiter {
   Waiter* child_ = nullptr;
   Waiter* sibling_ = nullptr;
   Waiter* left_ = nullptr;
+  Taken taken_;
   uint8_t usage_ = 0;  // FairUsage level of its client when it arrived.
   State state_ = State::kIdle;
 };

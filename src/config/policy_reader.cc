@@ -187,8 +187,13 @@ const std::vector<std::pair<std::string_view, StageMode>>& ModeWords() {
 
 // What each stage does, to go on after "whether".
 constexpr std::array<std::string_view, kStages> kStageDoes = {
-    "exempt resources pass every stage", "paused resources are refused",
+    "exempt resources pass every stage",
+    "paused resources are refused",
     "requests that cannot finish in time are refused",
+    "requests of links that are too far behind are refused",
+    "requests beyond the quota of their resource are refused",
+    "a share of the requests is refused in each tier of the rate",
+    "requests are refused when the system rule says so",
     "the least important requests are refused when demand exceeds capacity",
     "requests wait or are refused when there is no room to run"};
 

@@ -56,6 +56,7 @@ Guard::Guard(std::shared_ptr<const Policy> policy, Region& region, int shard,
       now_(now),
       last_step_(now) {
   ApplySwitches();
+  ConfigureStages();
   StepLaw(now);
 }
 
@@ -104,12 +105,14 @@ std::optional<Error> Guard::Apply(std::shared_ptr<const Policy> policy,
   for (Waiter* waiter = queue_.Next(nullptr); waiter != nullptr;
        waiter = queue_.Next(waiter)) {
     uint16_t& resource = waiter->request_.resource;
-    resource =
-        policy->FindResource(policy_->resources[resource].name).value_or(0);
+    const auto same = policy->FindResource(policy_->resources[resource].name);
+    if (!same) waiter->taken_.quota = false;
+    resource = same.value_or(0);
   }
   policy_ = std::move(policy);
   rows_ = *rows;
   ApplySwitches();
+  ConfigureStages();
   configure_law_ = true;
   StepLaw(now);
   Pump(now);
@@ -132,68 +135,75 @@ Admission Guard::Decide(const Request& request, Waiter* waiter, Instant now) {
 
   if (resource.exempt && mode(Stage::kExempt) == StageMode::kEnforce) {
     Count(Counter::exempt_total);
-    return Run(request, Reason::kExempt, /*counted=*/false, now);
+    return Run(request, Reason::kExempt, /*counted=*/false, {}, now);
   }
   Count(ClassCounter::offered_total, request.criticality);
   Increment(shard_.resources[row][Region::kOffered]);
 
   if (region_.resources[row].paused.load(kRelaxed) != 0 &&
       !GoesOn(request, Stage::kSwitch)) {
-    return Refuse(request, Reason::kPaused, 0, 0);
+    return Refuse(request, Reason::kPaused, 0, 0, {});
   }
   if (now >= request.deadline && !GoesOn(request, Stage::kDeadline)) {
-    return Refuse(request, Reason::kDeadline, 0, 0);
+    return Refuse(request, Reason::kDeadline, 0, 0, {});
+  }
+  Taken taken;
+  if (stages_of_[request.resource] != 0) [[unlikely]] {
+    if (const auto refusal = PassStages(request, taken, now)) {
+      GiveBack(request, taken);
+      return Shed(request, refusal->reason, refusal->retry_after);
+    }
   }
   CountArrival(request, now);
   if (mode(Stage::kLimit) == StageMode::kOff) {
-    return Run(request, Reason::kRoom, /*counted=*/false, now);
+    return Run(request, Reason::kRoom, /*counted=*/false, taken, now);
   }
   if (!Tight() && Acquire()) {
     MarkUnbound();
-    return Run(request, Reason::kRoom, /*counted=*/true, now);
+    return Run(request, Reason::kRoom, /*counted=*/true, taken, now);
   }
-  return DecideWithoutRoom(request, waiter, now);
+  return DecideWithoutRoom(request, waiter, taken, now);
 }
 
 // Places are scarce, or somebody waits.
 Admission Guard::DecideWithoutRoom(const Request& request, Waiter* waiter,
-                                   Instant now) {
+                                   const Taken& taken, Instant now) {
   ReturnFree();
   const Totals totals = SumShards();
   const int64_t slots = region_.published.slots.load(kRelaxed);
   if (totals.queued == 0 && Acquire()) {
     if (totals.held + 1 < slots) MarkUnbound();
     if (2 * totals.held < slots) SetTight(false);
-    return Run(request, Reason::kRoom, /*counted=*/true, now);
+    return Run(request, Reason::kRoom, /*counted=*/true, taken, now);
   }
   if (policy_->resources[request.resource].stages[Index(Stage::kLimit)] ==
       StageMode::kShadow) {
     Count(ClassCounter::shadow_limit_total, request.criticality);
     AcquireAnyway();
-    return Run(request, Reason::kRoom, /*counted=*/true, now);
+    return Run(request, Reason::kRoom, /*counted=*/true, taken, now);
   }
   if (waiter == nullptr) {
-    return Refuse(request, Reason::kLimit, totals.queued, 0);
+    return Refuse(request, Reason::kLimit, totals.queued, 0, taken);
   }
   if (Enforces(request, Stage::kDeadline) &&
       IsHopeless(request.deadline, now)) {
-    return Refuse(request, Reason::kDeadline, totals.queued, 0);
+    return Refuse(request, Reason::kDeadline, totals.queued, 0, taken);
   }
   const uint8_t usage = region_.usage.Level(request.client, now);
   const bool overloaded = IsOverloaded(totals.queued);
   if (!MakeRoom(request, usage, overloaded, totals, now)) {
     if (!GoesOn(request, overloaded ? Stage::kLevel : Stage::kLimit)) {
       return Refuse(request, overloaded ? Reason::kLevel : Reason::kLimit,
-                    totals.queued, usage);
+                    totals.queued, usage, taken);
     }
     AcquireAnyway();
-    return Run(request, Reason::kRoom, /*counted=*/true, now);
+    return Run(request, Reason::kRoom, /*counted=*/true, taken, now);
   }
-  return Wait(request, *waiter, usage, totals.queued == 0, now);
+  return Wait(request, *waiter, usage, taken, totals.queued == 0, now);
 }
 
 Admission Guard::Run(const Request& request, Reason reason, bool counted,
-                     Instant now) {
+                     const Taken& taken, Instant now) {
   // Filled in where it is returned: copying words just written as wider ones
   // costs more than all the counting.
   Admission admission;
@@ -205,6 +215,7 @@ Admission Guard::Run(const Request& request, Reason reason, bool counted,
   data.deadline = request.deadline;
   data.criticality = request.criticality;
   data.counted = counted;
+  data.in_system = taken.system;
   if (counted) {
     data.inflight_before = static_cast<int32_t>(InflightOfAll(now));
     shard_.inflight.store(++inflight_, kRelaxed);
@@ -220,14 +231,20 @@ Admission Guard::Run(const Request& request, Reason reason, bool counted,
 }
 
 Admission Guard::Refuse(const Request& request, Reason reason, int64_t queued,
-                        uint8_t usage) {
-  Count(ShedCounter(reason), request.criticality);
-  Increment(shard_.resources[rows_[request.resource]][Region::kShed]);
+                        uint8_t usage, const Taken& taken) {
+  GiveBack(request, taken);
   if (reason == Reason::kLevel) {
     const auto criticality = static_cast<int64_t>(Index(request.criticality));
     region_.flags.level.store(128 * (3 - criticality) + 127 - usage, kRelaxed);
   }
-  return {{Verdict::kShed, reason, RetryAfter(reason, queued)}, {}};
+  return Shed(request, reason, RetryAfter(reason, queued));
+}
+
+Admission Guard::Shed(const Request& request, Reason reason,
+                      Duration retry_after) {
+  Count(ShedCounter(reason), request.criticality);
+  Increment(shard_.resources[rows_[request.resource]][Region::kShed]);
+  return {{Verdict::kShed, reason, retry_after}, {}};
 }
 
 bool Guard::Enforces(const Request& request, Stage stage) const {
@@ -259,6 +276,8 @@ void Guard::Finish(Permit&& permit, Outcome outcome, Instant now) {
     if (now > data.deadline) Count(ClassCounter::late_total, data.criticality);
     if (outcome != Outcome::kIgnored) shard_.latency.Record(now - data.arrived);
   }
+  if (data.in_system) [[unlikely]]
+    EndInSystem(data, outcome, now);
   if (!data.counted) return;
   shard_.inflight.store(--inflight_, kRelaxed);
   if (outcome < Outcome::kCancelled) Sample(data, now);

@@ -26,9 +26,10 @@ constexpr double kOverloadEnds = .9;
 }  // namespace
 
 Admission Guard::Wait(const Request& request, Waiter& waiter, uint8_t usage,
-                      bool forms_queue, Instant now) {
+                      const Taken& taken, bool forms_queue, Instant now) {
   assert(!waiter.waiting());
   waiter.request_ = request;
+  waiter.taken_ = taken;
   waiter.usage_ = usage;
   waiter.expiry_ =
       Enforces(request, Stage::kDeadline) ? request.deadline : kNever;
@@ -143,9 +144,9 @@ void Guard::ShedWaiting(Waiter& waiter, Reason reason, Instant now) {
   }
   queue_.Remove(waiter);
   PublishQueue();
-  SetDecided(
-      waiter,
-      Refuse(waiter.request_, reason, queue_.size(), waiter.usage_).decision);
+  SetDecided(waiter, Refuse(waiter.request_, reason, queue_.size(),
+                            waiter.usage_, waiter.taken_)
+                         .decision);
 }
 
 void Guard::RunWaiting(Waiter& waiter, Instant now) {
@@ -157,7 +158,8 @@ void Guard::RunWaiting(Waiter& waiter, Instant now) {
   }
   queue_.Remove(waiter);
   PublishQueue();
-  Admission admission = Run(request, Reason::kWaited, /*counted=*/true, now);
+  Admission admission =
+      Run(request, Reason::kWaited, /*counted=*/true, waiter.taken_, now);
   waiter.permit_ = std::move(admission.permit);
   SetDecided(waiter, admission.decision);
 }
@@ -191,7 +193,7 @@ void Guard::Unlink(Waiter& waiter) {
     queue_.Remove(waiter);
     waiter.state_ = Waiter::State::kIdle;
     PublishQueue();
-    Refuse(waiter.request_, Reason::kCancelled, 0, 0);
+    Refuse(waiter.request_, Reason::kCancelled, 0, 0, waiter.taken_);
   } else if (waiter.state_ == Waiter::State::kDecided) {
     TakeDecided(waiter);
     Finish(waiter.TakePermit(), Outcome::kCancelled, now_);

@@ -17,10 +17,11 @@ constexpr std::array<std::string_view, kCriticalities> kSreNames = {
 constexpr std::array<std::string_view, 3> kVerdictNames = {"admit", "queue",
                                                            "shed"};
 constexpr std::array<std::string_view, kReasons> kReasonNames = {
-    "room",     "waited", "exempt", "queued",    "paused",
-    "deadline", "level",  "limit",  "cancelled", "shutdown"};
+    "room",  "waited",    "exempt",   "queued", "paused", "deadline", "level",
+    "limit", "cancelled", "shutdown", "stale",  "quota",  "tiers",    "system"};
 constexpr std::array<std::string_view, kStages> kStageNames = {
-    "exempt", "switch", "deadline", "level", "limit"};
+    "exempt", "switch", "deadline", "stale", "quota",
+    "tiers",  "system", "level",    "limit"};
 constexpr std::array<std::string_view, 3> kModeNames = {"enforce", "shadow",
                                                         "off"};
 constexpr std::array<std::string_view, kOutcomes> kOutcomeNames = {

@@ -24,6 +24,12 @@ bool IsName(std::string_view name, Allowed allowed) {
          std::all_of(name.begin(), name.end(), allowed);
 }
 
+// "Europe/Berlin", "Etc/GMT+3"; nothing that leads out of the database.
+bool IsZone(std::string_view name) {
+  return IsName(name, [](char c) { return IsResourceChar(c) || c == '+'; }) &&
+         name.front() != '/' && name.find("..") == std::string_view::npos;
+}
+
 bool IsBudget(Duration budget) {
   return budget >= milliseconds(1) && budget <= hours(1);
 }
@@ -57,6 +63,10 @@ std::optional<Error> Policy::Check() const {
   if (shed_status != 429 && shed_status != 503) {
     return Error{"`answer.status` must be 429 or 503"};
   }
+  if (tiers) {
+    if (auto error = TierTable::Check(*tiers)) return error;
+  }
+  if (auto error = SystemRule::Check(system)) return error;
   if (resources.empty() || resources.size() > kMaxResources) {
     return Error{"a policy needs 1 to 64 resources"};
   }
@@ -74,6 +84,17 @@ std::optional<Error> Policy::Check() const {
                               *resource.deadline > deadline_ceiling)) {
       return Error{"the deadline of resource `" + resource.name +
                    "` must lie between 1ms and `deadline.ceiling`"};
+    }
+    if (resource.stale && !IsBudget(*resource.stale)) {
+      return Error{"`stale` of resource `" + resource.name +
+                   "` must lie between 1ms and 1h"};
+    }
+    if (resource.quota) {
+      if (auto error = Quota::Check(resource.quota->rule)) return error;
+      if (!IsZone(resource.quota->zone)) {
+        return Error{"the time zone of the quota of resource `" +
+                     resource.name + "` is no name of one"};
+      }
     }
   }
   return std::nullopt;

@@ -54,6 +54,8 @@ uint64_t Region::LayoutHash() {
                             sizeof(Law),
                             sizeof(LimitLaw),
                             sizeof(Resource),
+                            sizeof(QuotaCell),
+                            sizeof(Rates),
                             sizeof(FairUsage),
                             sizeof(Shard),
                             sizeof(Histogram),
@@ -62,6 +64,8 @@ uint64_t Region::LayoutHash() {
                             offsetof(Region, pending),
                             offsetof(Region, law),
                             offsetof(Region, resources),
+                            offsetof(Region, quotas),
+                            offsetof(Region, rates),
                             offsetof(Region, usage),
                             offsetof(Region, shards),
                             offsetof(Shard, round),
@@ -150,6 +154,7 @@ int64_t Region::Reclaim(int shard, ProcessId dead, ProcessId self) {
   for (auto& waiting : s.waiting) waiting.store(0);
   const int64_t taken_back = s.inflight.exchange(0);
   s.held.store(0);
+  s.in_system.store(0);
   if (taken_back > 0) {
     s.counters[static_cast<size_t>(Counter::reclaimed_total)].fetch_add(
         static_cast<uint64_t>(taken_back));

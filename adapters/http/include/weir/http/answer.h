@@ -30,7 +30,8 @@ struct Answer {
 //   deadline, expired    504       none          DEADLINE_EXCEEDED    -1
 //   deadline, too near   policy's  yes           RESOURCE_EXHAUSTED   yes
 //   paused, shutdown     503       yes           UNAVAILABLE          yes
-//   level, limit         policy's  yes           RESOURCE_EXHAUSTED   yes
+//   quota                429       yes           RESOURCE_EXHAUSTED   yes
+//   the others           policy's  yes           RESOURCE_EXHAUSTED   yes
 //
 // `expired`: the deadline had passed when it was decided.  UNAVAILABLE tells a
 // client that another replica may help; a replica of an overloaded service is

@@ -1,0 +1,195 @@
+// Guard: the stages that a policy may add, stale to system.  They are skipped
+// by one test of a bit mask for resources that have none of them.
+
+#include "relaxed.h"
+#include "weir/guard.h"
+
+namespace weir {
+namespace {
+
+// After it what the host said last is not believed any more, and the arms that
+// need it are inert.  Chosen: a few of the intervals at which adapters read the
+// host, so that one that is late changes nothing.
+constexpr Duration kSignalsAge = std::chrono::seconds(3);
+
+// When to come back after the system rule refused.  Chosen: its window.
+constexpr Duration kSystemRetry = std::chrono::seconds(1);
+
+// Source: [SPLITMIX64].  Turns the count of a shard into bits that look
+// random, so that nothing here needs a generator.
+constexpr uint64_t Scramble(uint64_t x) {
+  x += 0x9e3779b97f4a7c15;
+  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+  x = (x ^ x >> 27) * 0x94d049bb133111eb;
+  return x ^ x >> 31;
+}
+
+}  // namespace
+
+void Guard::ConfigureStages() {
+  tier_table_ = policy_->tiers ? TierTable(*policy_->tiers) : TierTable();
+  stages_of_.fill(0);
+  periods_.fill(std::nullopt);
+  for (size_t i = 0; i < policy_->resources.size(); ++i) {
+    const Resource& resource = policy_->resources[i];
+    const auto add = [&](Stage stage, bool configured) {
+      if (!configured || resource.stages[Index(stage)] == StageMode::kOff) {
+        return;
+      }
+      stages_of_[i] = static_cast<uint16_t>(stages_of_[i] | 1u << Index(stage));
+    };
+    add(Stage::kStale, resource.stale.has_value());
+    add(Stage::kQuota, resource.quota.has_value());
+    add(Stage::kTiers, policy_->tiers.has_value());
+    add(Stage::kSystem, policy_->system.any());
+    if (resource.quota) {
+      region_.quotas[rows_[i]].window_ns.store(
+          resource.quota->rule.window.count(), kRelaxed);
+    }
+  }
+}
+
+std::optional<Guard::Refusal> Guard::PassStages(const Request& request,
+                                                Taken& taken, Instant now) {
+  const uint16_t resource = request.resource;
+  Refusal refusal;
+  if (HasStage(resource, Stage::kStale) &&
+      request.behind > *policy_->resources[resource].stale &&
+      !GoesOn(request, Stage::kStale)) {
+    return Refusal{Reason::kStale, Duration::zero()};
+  }
+  if (HasStage(resource, Stage::kQuota) &&
+      !PassQuota(request, taken, refusal, now) &&
+      !GoesOn(request, Stage::kQuota)) {
+    return refusal;
+  }
+  if (HasStage(resource, Stage::kTiers) && !PassTiers(request, refusal, now) &&
+      !GoesOn(request, Stage::kTiers)) {
+    return refusal;
+  }
+  if (HasStage(resource, Stage::kSystem) &&
+      !PassSystem(request, taken, refusal, now) &&
+      !GoesOn(request, Stage::kSystem)) {
+    return refusal;
+  }
+  return std::nullopt;
+}
+
+bool Guard::PassQuota(const Request& request, Taken& taken, Refusal& refusal,
+                      Instant now) {
+  const Quota::Config& rule = policy_->resources[request.resource].quota->rule;
+  Region::QuotaCell& cell = region_.quotas[rows_[request.resource]];
+  Quota::Answer answer;
+  if (rule.kind == Quota::Kind::kCalendar) {
+    if (!periods_[request.resource]) return true;
+    answer = cell.quota.Take(rule, PeriodAt(request.resource, now));
+  } else {
+    Quota::Config shared = rule;
+    shared.window = Duration(cell.window_ns.load(kRelaxed));
+    answer = cell.quota.Take(shared, now);
+  }
+  if (answer.admitted) {
+    taken.quota = true;
+    taken.quota_window = answer.window;
+    return true;
+  }
+  refusal = {Reason::kQuota, answer.retry_after};
+  return false;
+}
+
+bool Guard::PassTiers(const Request& request, Refusal& refusal, Instant now) {
+  const uint64_t offered =
+      shard_
+          .by_class[static_cast<size_t>(ClassCounter::offered_total)]
+                   [Index(request.criticality)]
+          .load(kRelaxed);
+  const uint64_t random =
+      Scramble(offered << 8 ^ static_cast<uint64_t>(shard_index_) << 2 ^
+               Index(request.criticality));
+  const Tiers::Answer answer =
+      region_.rates.tiers.Offer(tier_table_, now, random);
+  if (!answer.admitted) refusal = {Reason::kTiers, answer.retry_after};
+  return answer.admitted;
+}
+
+// Adds itself first and then sums up, as for places under the limit: of two
+// that race for the last one at least one sees both.
+bool Guard::PassSystem(const Request&, Taken& taken, Refusal& refusal,
+                       Instant now) {
+  shard_.in_system.store(shard_.in_system.load(kRelaxed) + 1);
+  int64_t others = -1;
+  const int32_t shards = region_.header.shards_used.load(kRelaxed);
+  for (int32_t i = 0; i < shards; ++i) {
+    others += region_.shards[static_cast<size_t>(i)].in_system.load();
+  }
+  const SystemRule::Answer answer =
+      region_.rates.system.Admit(policy_->system, SignalsAt(now), others, now);
+  if (answer.admitted()) {
+    taken.system = true;
+    taken.system_window = answer.window;
+    return true;
+  }
+  LeaveSystem();
+  refusal = {Reason::kSystem, kSystemRetry};
+  return false;
+}
+
+void Guard::GiveBack(const Request& request, const Taken& taken) {
+  if (taken.quota) {
+    const auto& quota = policy_->resources[request.resource].quota;
+    if (quota) {
+      region_.quotas[rows_[request.resource]].quota.GiveBack(
+          quota->rule, taken.quota_window);
+    }
+  }
+  if (taken.system) {
+    region_.rates.system.GiveBack(taken.system_window);
+    LeaveSystem();
+  }
+}
+
+void Guard::EndInSystem(const Permit::Data& permit, Outcome outcome,
+                        Instant now) {
+  LeaveSystem();
+  region_.rates.system.Complete(policy_->system, SignalsAt(now),
+                                now - permit.admitted_at,
+                                outcome < Outcome::kCancelled, now);
+}
+
+void Guard::LeaveSystem() {
+  shard_.in_system.store(shard_.in_system.load(kRelaxed) - 1);
+}
+
+Quota::Period Guard::PeriodAt(uint16_t resource, Instant now) const {
+  CalendarPeriod period = *periods_[resource];
+  if (now >= period.end) {
+    const int64_t over = 1 + (now - period.end) / period.length;
+    period.number += static_cast<uint32_t>(over);
+    period.end += over * period.length;
+  }
+  return {period.number, period.end - now};
+}
+
+void Guard::SetPeriod(uint16_t resource, const CalendarPeriod& period) {
+  periods_[resource] = period;
+}
+
+void Guard::Watch(const HostReadings& readings, Instant now) {
+  now = Advance(now);
+  Region::Rates& rates = region_.rates;
+  rates.load.store(readings.load, kRelaxed);
+  rates.recent_load.store(
+      readings.load < 0 ? -1 : recent_load_.Add(readings.load, now), kRelaxed);
+  rates.cpu_ratio.store(readings.cpu_ratio, kRelaxed);
+  rates.signals_ns.store(now.time_since_epoch().count(), kRelaxed);
+}
+
+SystemRule::Signals Guard::SignalsAt(Instant now) const {
+  const Region::Rates& rates = region_.rates;
+  const Instant at{Duration(rates.signals_ns.load(kRelaxed))};
+  if (at == Instant{} || now - at > kSignalsAge) return {};
+  return {rates.load.load(kRelaxed), rates.recent_load.load(kRelaxed),
+          rates.cpu_ratio.load(kRelaxed)};
+}
+
+}  // namespace weir
