@@ -106,7 +106,10 @@ class Guard {
   std::optional<Error> Apply(std::shared_ptr<const Policy> policy, Instant now);
 
   // What the machine says, for the system stage of all workers.  Below zero:
-  // unknown.  Old news is no news: call it each second or more often.
+  // unknown.  After kSignalsAge it is not believed any more and the arms that
+  // need it are inert: call it each second or more often.
+  // Chosen: a few of those intervals, so that one that is late changes nothing.
+  static constexpr Duration kSignalsAge = std::chrono::seconds(3);
   struct HostReadings {
     double load = -1;       // One-minute average of runnable threads.
     double cpu_ratio = -1;  // Used of what the service may use, [0, 1].

@@ -7,15 +7,10 @@
 namespace weir {
 namespace {
 
-// After it what the host said last is not believed any more, and the arms that
-// need it are inert.  Chosen: a few of the intervals at which adapters read the
-// host, so that one that is late changes nothing.
-constexpr Duration kSignalsAge = std::chrono::seconds(3);
-
 // When to come back after the system rule refused.  Chosen: its window.
 constexpr Duration kSystemRetry = std::chrono::seconds(1);
 
-// Source: [SPLITMIX64].  Turns the count of a shard into bits that look
+// Source: [STEELE2014].  Turns the count of a shard into bits that look
 // random, so that nothing here needs a generator.
 constexpr uint64_t Scramble(uint64_t x) {
   x += 0x9e3779b97f4a7c15;

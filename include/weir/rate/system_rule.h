@@ -25,7 +25,7 @@
 //     fast failure does not pull it down, a standing queue does not push it up;
 //   - "best" leaves the partial half out and looks at 10 s;
 //   - the CPU arm has the check too, so that it never refuses everything;
-//   - threads is exact, and no quick failure teaches.
+//   - never more than threads run, and no quick failure teaches.
 //
 // Source: [SENTINEL] SystemRuleManager.java and its statistic nodes at d75a668;
 // docs/algorithms/system.md.
