@@ -1,6 +1,7 @@
 #include <string>
 #include <string_view>
 
+#include "policy_stages.h"
 #include "weir/config/policy.h"
 #include "weir/config/units.h"
 
@@ -58,7 +59,7 @@ std::string Print(const Resource& resource) {
   if (resource.exempt) out += Line("exempt", "true");
   if (resource.paused) out += Line("paused", "true");
   if (resource.stream) out += Line("stream", "true");
-  return out + Stages(resource.stages);
+  return out + PrintResourceStages(resource) + Stages(resource.stages);
 }
 
 }  // namespace
@@ -77,6 +78,7 @@ std::string PrintPolicy(const Policy& policy) {
   out +=
       Line("floor", policy.limit_floor) + Line("ceiling", policy.limit_ceiling);
   out += "\n[answer]\n" + Line("status", policy.shed_status);
+  out += PrintServiceStages(policy);
   for (const Resource& resource : policy.resources) out += Print(resource);
   return out;
 }

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "policy_stages.h"
 #include "weir/config/policy.h"
 #include "weir/config/units.h"
 
@@ -262,6 +263,7 @@ Resource ReadResource(const Section& section, std::string name,
                    .value;
   out.exempt = exempt.value;
   out.paused = paused.value;
+  ReadResourceStages(section, out);
   out.stages = ReadStages(section["stages"], modes, true);
   if (out.exempt && out.paused &&
       out.stages[Index(Stage::kExempt)] == StageMode::kEnforce) {
@@ -347,6 +349,7 @@ Checked<Policy> ReadPolicy(Document& document) {
                       .values = {503, 429},
                       .fallback = policy.shed_status})
           .value);
+  ReadServiceStages(root, policy);
   const StageModes modes = ReadStages(root["stages"], StageModes{}, false);
   ReadResources(root, modes, policy, document);
   const Complaints& complaints = document.Finish();
