@@ -153,6 +153,13 @@ class Guard {
   static Result<Rows> MapResources(const Policy& policy, Region& region);
   void ApplySwitches();
 
+  // Degrading: guard_degrade.cc.
+  void Degrade(const Request& request, Instant now, Admission& admission);
+  DrillSide SideOf(const Request& request, uint16_t row, Instant now,
+                   uint8_t& level);
+  void CountDrilled(const Permit::Data& permit, Outcome outcome, Instant now);
+  void StepLadders(const LimitLaw& law, Instant now);
+
   // Deciding.
   Admission Decide(const Request& request, Waiter* waiter, Instant now);
   [[gnu::noinline]] Admission DecideWithoutRoom(const Request& request,
@@ -168,6 +175,8 @@ class Guard {
   Admission Refuse(const Request& request, Reason reason, int64_t queued,
                    uint8_t usage, const Taken& taken);
   Admission Shed(const Request& request, Reason reason, Duration retry_after);
+  bool IsPaused(const Request& request, Instant now) const;
+  Duration PauseLeft(const Request& request, Instant now) const;
   // Whether a request that `stage` refuses goes on all the same, since the
   // stage is off or in shadow for its resource.
   bool GoesOn(const Request& request, Stage stage);
@@ -245,6 +254,7 @@ class Guard {
   const int shard_index_;
   Rows rows_{};  // Index in the policy -> row in the region.
   bool configure_law_ = false;
+  bool has_ladders_ = false;
   // Bit mask by Stage: which of stale to system a resource has.
   std::array<uint16_t, kMaxResources> stages_of_{};
   TierTable tier_table_;
@@ -264,6 +274,7 @@ class Guard {
   Instant elsewhere_until_ = Instant::min();  // believed until then.
   Instant yielding_since_ = kNever;
   Instant last_step_;
+  Instant last_ladders_;
 
   // Not yet added to Region::pending.
   int64_t arrivals_ = 0;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "weir/decision.h"
+#include "weir/degrade/drill.h"
 #include "weir/request.h"
 #include "weir/time.h"
 
@@ -61,6 +62,7 @@ class Permit {
     Criticality criticality = Criticality::kImportant;
     bool counted = false;  // Holds a place under the limit.
     bool exempt = false;
+    DrillSide drill = DrillSide::kNone;
     bool in_system = false;  // Counts as inflight for the system rule.
   };
   explicit Permit(const Data& data) : data_(data) {}

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "weir/decision.h"
+#include "weir/degrade/ladder.h"
 #include "weir/rate/quota.h"
 #include "weir/rate/system_rule.h"
 #include "weir/rate/tiers.h"
@@ -27,6 +28,15 @@ inline constexpr size_t kMaxResources = 64;
 inline constexpr size_t kMaxNameBytes = 47;
 
 using StageModes = std::array<StageMode, kStages>;
+
+// A cheaper way to answer, which what stands behind knows how to do.
+struct DegradeLevel {
+  std::string name{};  // As a resource's.
+  // Demand over capacity from which on it is taken, [1, 100].
+  double excess = 1;
+
+  bool operator==(const DegradeLevel&) const = default;
+};
 
 // How many calls of a resource may start in a window.
 struct QuotaPolicy {
@@ -48,6 +58,9 @@ struct Resource {
   // Answers are streams: a permit covers the time until the answer begins,
   // and its latency teaches nothing.
   bool stream = false;
+  // Level 1 first, at most DegradeLadder::kMaxLevels; none asks for less
+  // excess than the one before it.
+  std::vector<DegradeLevel> degrade{};
   // The stale stage refuses what comes on a link that is further behind.
   std::optional<Duration> stale{};  // [1 ms, 1 h].
   std::optional<QuotaPolicy> quota{};

@@ -3,7 +3,7 @@
 //   header      what this is, for whom, of which layout
 //   published   what the law says now: read by every decision, rarely written
 //   law         the law itself, two copies, and the turn to step it
-//   resources   name and switch of each
+//   resources   name, switch and degrade level of each
 //   quotas      calls of each resource in the window
 //   rates       what the tiers and the system rule count
 //   usage       how much each client used lately
@@ -32,6 +32,9 @@
 #include <string_view>
 
 #include "weir/decision.h"
+#include "weir/degrade/drill.h"
+#include "weir/degrade/ladder.h"
+#include "weir/degrade/switch.h"
 #include "weir/limit/limit_law.h"
 #include "weir/policy.h"
 #include "weir/request.h"
@@ -112,6 +115,17 @@ struct Region {
     Shared<uint8_t> overloaded;
     Shared<uint64_t> unbound_round;  // The round that was seen to be unbound.
     Shared<int64_t> level;
+    Shared<uint64_t> drill;  // Drill, packed; 0: none.
+  };
+
+  // How requests of a drill's resource ended, of each DrillSide.
+  struct Drilled {
+    Shared<uint64_t> started;
+    Shared<uint64_t> ok;  // In time.
+    Shared<uint64_t> error;
+    Shared<uint64_t> late;
+    Shared<uint64_t> other;       // Cancelled or ignored.
+    Shared<uint64_t> latency_us;  // Sum over ok, error and late.
   };
 
   // Taken out by whoever steps the law.
@@ -131,8 +145,14 @@ struct Region {
   };
 
   struct Resource {
-    Shared<uint64_t> hash;  // Of the name; 0: the row is free.
+    Shared<uint64_t> hash;     // Of the name; 0: the row is free.
+    Shared<uint64_t> by_hand;  // The operator's Switch, packed.
+    // What the policy says of it, for those who have no policy.
     Shared<uint8_t> paused;
+    Shared<uint8_t> levels;  // How many degrade levels it has.
+    Shared<uint8_t> deaf;    // Its switch stage refuses nothing.
+    Shared<uint8_t> level;   // What the ladder chose.
+    DegradeLadder ladder;    // Only touched by the holder of the turn.
     std::array<Shared<char>, kMaxNameBytes + 1> name;
   };
 
@@ -174,6 +194,7 @@ struct Region {
     std::array<std::array<Shared<uint64_t>, 2>, kMaxResources> resources;
     Histogram latency;      // Of admitted requests: finished - arrived.
     Histogram queue_delay;  // admitted - arrived.
+    std::array<Drilled, kDrillSides> drilled;
   };
   // Index of Shard::resources.
   static constexpr size_t kOffered = 0;
@@ -202,6 +223,8 @@ struct Region {
 
   // The row of a resource, made when it is new; nothing when all are taken.
   std::optional<uint16_t> ResourceRow(std::string_view name);
+  // The same, but none is made.
+  std::optional<uint16_t> FindResource(std::string_view name) const;
 
   // Publishes what the law says.  For the holder of the turn, and for Create.
   void Publish(const LimitLaw& law);

@@ -33,7 +33,11 @@ extern const std::array<CounterInfo, kGauges> kGaugeInfo;
 struct Snapshot {
   struct Resource {
     std::string name;
-    bool paused = false;
+    bool paused = false;  // By the policy.
+    bool deaf = false;    // Its switch stage refuses nothing.
+    Switch by_hand{};     // Maybe over.
+    uint8_t levels = 0;   // Degrade levels that it has.
+    uint8_t level = 0;    // What its ladder chose.
     uint64_t offered = 0;
     uint64_t shed = 0;
   };
@@ -42,6 +46,16 @@ struct Snapshot {
     ProcessId owner;
     int64_t inflight = 0;
     int64_t waiting = 0;
+  };
+
+  // How requests of a drill ended, of one DrillSide; see Region::Drilled.
+  struct Drilled {
+    uint64_t started = 0;
+    uint64_t ok = 0;
+    uint64_t error = 0;
+    uint64_t late = 0;
+    uint64_t other = 0;
+    uint64_t latency_us = 0;
   };
 
   std::string service;
@@ -53,6 +67,8 @@ struct Snapshot {
   std::array<double, kGauges> gauges{};
   Histogram::Counts latency{};
   Histogram::Counts queue_delay{};
+  Drill drill{};  // Maybe over.
+  std::array<Drilled, kDrillSides> drilled{};
   std::vector<Resource> resources;
   std::vector<Worker> workers;  // Owned shards.
 

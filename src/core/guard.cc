@@ -1,5 +1,6 @@
 // Guard: deciding.  guard_waiting.cc has what waits, guard_places.cc the places
-// under the limit, guard_measure.cc what feeds the law.
+// under the limit, guard_measure.cc what feeds the law, guard_degrade.cc what
+// is answered cheaper.
 
 #include "weir/guard.h"
 
@@ -54,7 +55,8 @@ Guard::Guard(std::shared_ptr<const Policy> policy, Region& region, int shard,
       rows_(rows),
       configure_law_(true),
       now_(now),
-      last_step_(now) {
+      last_step_(now),
+      last_ladders_(now) {
   ApplySwitches();
   ConfigureStages();
   StepLaw(now);
@@ -87,9 +89,19 @@ Result<Guard::Rows> Guard::MapResources(const Policy& policy, Region& region) {
 }
 
 void Guard::ApplySwitches() {
+  has_ladders_ = false;
   for (size_t i = 0; i < policy_->resources.size(); ++i) {
-    region_.resources[rows_[i]].paused.store(policy_->resources[i].paused,
-                                             kRelaxed);
+    const Resource& resource = policy_->resources[i];
+    Region::Resource& row = region_.resources[rows_[i]];
+    const bool passes =
+        resource.exempt &&
+        resource.stages[Index(Stage::kExempt)] == StageMode::kEnforce;
+    const bool acts =
+        resource.stages[Index(Stage::kSwitch)] == StageMode::kEnforce;
+    row.paused.store(resource.paused, kRelaxed);
+    row.deaf.store(passes || !acts, kRelaxed);
+    row.levels.store(static_cast<uint8_t>(resource.degrade.size()), kRelaxed);
+    has_ladders_ = has_ladders_ || !resource.degrade.empty();
   }
   region_.header.policy_version.fetch_add(1, kRelaxed);
 }
@@ -140,9 +152,8 @@ Admission Guard::Decide(const Request& request, Waiter* waiter, Instant now) {
   Count(ClassCounter::offered_total, request.criticality);
   Increment(shard_.resources[row][Region::kOffered]);
 
-  if (region_.resources[row].paused.load(kRelaxed) != 0 &&
-      !GoesOn(request, Stage::kSwitch)) {
-    return Refuse(request, Reason::kPaused, 0, 0, {});
+  if (IsPaused(request, now) && !GoesOn(request, Stage::kSwitch)) {
+    return Shed(request, Reason::kPaused, PauseLeft(request, now));
   }
   if (now >= request.deadline && !GoesOn(request, Stage::kDeadline)) {
     return Refuse(request, Reason::kDeadline, 0, 0, {});
@@ -221,6 +232,7 @@ Admission Guard::Run(const Request& request, Reason reason, bool counted,
     shard_.inflight.store(++inflight_, kRelaxed);
   }
   if (reason != Reason::kExempt) {
+    if (has_ladders_) Degrade(request, now, admission);
     Count(ClassCounter::admitted_total, request.criticality);
     shard_.queue_delay.Record(now - request.arrived);
     region_.usage.Add(request.client, now);
@@ -228,6 +240,15 @@ Admission Guard::Run(const Request& request, Reason reason, bool counted,
     data.exempt = true;
   }
   return admission;
+}
+
+bool Guard::IsPaused(const Request& request, Instant now) const {
+  const Region::Resource& row = region_.resources[rows_[request.resource]];
+  if (row.paused.load(kRelaxed) != 0) return true;
+  const uint64_t by_hand = row.by_hand.load(kRelaxed);
+  if (by_hand == 0) return false;
+  const Switch set = Switch::Unpack(by_hand);
+  return set.action == Switch::Action::kPause && set.ActiveAt(now);
 }
 
 Admission Guard::Refuse(const Request& request, Reason reason, int64_t queued,
@@ -275,6 +296,7 @@ void Guard::Finish(Permit&& permit, Outcome outcome, Instant now) {
     Count(FinishedCounter(outcome), data.criticality);
     if (now > data.deadline) Count(ClassCounter::late_total, data.criticality);
     if (outcome != Outcome::kIgnored) shard_.latency.Record(now - data.arrived);
+    if (data.drill != DrillSide::kNone) CountDrilled(data, outcome, now);
   }
   if (data.in_system) [[unlikely]]
     EndInSystem(data, outcome, now);

@@ -137,13 +137,19 @@ bool Guard::IsOverloaded(int64_t queued) {
 Duration Guard::RetryAfter(Reason reason, int64_t queued) const {
   const Region::Published& law = region_.published;
   const double capacity = law.capacity.load(kRelaxed);
-  if (reason == Reason::kPaused) return FromSeconds(kLongestRetry);
   if ((reason != Reason::kLevel && reason != Reason::kLimit) || capacity <= 0) {
     return Duration(0);
   }
   const double wait = static_cast<double>(queued) / capacity;
   const double excess = std::max(0., law.demand.load(kRelaxed) / capacity - 1);
   return FromSeconds(std::min(kLongestRetry, wait + kRetryPerExcess * excess));
+}
+
+Duration Guard::PauseLeft(const Request& request, Instant now) const {
+  const Region::Resource& row = region_.resources[rows_[request.resource]];
+  const Switch set = Switch::Unpack(row.by_hand.load(kRelaxed));
+  const bool ends = row.paused.load(kRelaxed) == 0 && set.until != kNever;
+  return ends ? set.until - now : FromSeconds(kLongestRetry);
 }
 
 void Guard::CountArrival(const Request& request, Instant now) {
@@ -286,6 +292,7 @@ void Guard::StepLaw(Instant now, bool queue_formed, bool queue_empty) {
   region_.law.copies[1 - active] = law;
   region_.law.active.store(1 - active, std::memory_order_release);
   region_.Publish(law);
+  if (has_ladders_) StepLadders(law, now);
   region_.law.turn.store(0, std::memory_order_release);
 
   if (law.slots() < slots_before) SetTight(true);

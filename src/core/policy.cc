@@ -24,6 +24,17 @@ bool IsName(std::string_view name, Allowed allowed) {
          std::all_of(name.begin(), name.end(), allowed);
 }
 
+bool AreLevels(const std::vector<DegradeLevel>& levels) {
+  if (levels.size() > DegradeLadder::kMaxLevels) return false;
+  double least = 1;
+  for (const DegradeLevel& level : levels) {
+    if (!IsName(level.name, IsResourceChar)) return false;
+    if (!(level.excess >= least && level.excess <= 100)) return false;
+    least = level.excess;
+  }
+  return true;
+}
+
 // "Europe/Berlin", "Etc/GMT+3"; nothing that leads out of the database.
 bool IsZone(std::string_view name) {
   return IsName(name, [](char c) { return IsResourceChar(c) || c == '+'; }) &&
@@ -84,6 +95,11 @@ std::optional<Error> Policy::Check() const {
                               *resource.deadline > deadline_ceiling)) {
       return Error{"the deadline of resource `" + resource.name +
                    "` must lie between 1ms and `deadline.ceiling`"};
+    }
+    if (!AreLevels(resource.degrade)) {
+      return Error{"resource `" + resource.name +
+                   "` must have at most 4 degrade levels, each with a name and "
+                   "an excess from 1 to 100 that is not below the one before"};
     }
     if (resource.stale && !IsBudget(*resource.stale)) {
       return Error{"`stale` of resource `" + resource.name +

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 namespace weir {
 namespace {
 
@@ -47,6 +49,16 @@ TEST(PolicyTest, EachBrokenRuleIsRefused) {
       refused([](Policy& p) { p.resources[0].deadline = Duration(0); }));
   EXPECT_TRUE(
       refused([](Policy& p) { p.resources[0].deadline = seconds(61); }));
+  const auto levels = [&](std::vector<DegradeLevel> given) {
+    return refused([&](Policy& p) { p.resources[0].degrade = given; });
+  };
+  EXPECT_FALSE(levels({{"a"}, {"b"}, {"c", 2}, {"d", 100}}));
+  EXPECT_TRUE(levels({{"a"}, {"b"}, {"c"}, {"d"}, {"e"}}));
+  EXPECT_TRUE(levels({{"a b"}}));
+  EXPECT_TRUE(levels({{"a", .99}}));
+  EXPECT_TRUE(levels({{"a", 101}}));
+  EXPECT_TRUE(levels({{"a", 2}, {"b", 1.5}}));
+  EXPECT_TRUE(levels({{"a", std::numeric_limits<double>::quiet_NaN()}}));
   EXPECT_TRUE(refused([](Policy& p) {
     for (size_t i = 0; i < kMaxResources; ++i) {
       p.resources.push_back({.name = "r" + std::to_string(i)});

@@ -57,6 +57,7 @@ uint64_t Region::LayoutHash() {
                             sizeof(QuotaCell),
                             sizeof(Rates),
                             sizeof(FairUsage),
+                            sizeof(Drilled),
                             sizeof(Shard),
                             sizeof(Histogram),
                             offsetof(Region, published),
@@ -74,6 +75,11 @@ uint64_t Region::LayoutHash() {
                             offsetof(Shard, resources),
                             offsetof(Shard, latency),
                             offsetof(Shard, queue_delay),
+                            offsetof(Shard, drilled),
+                            offsetof(Flags, drill),
+                            offsetof(Resource, by_hand),
+                            offsetof(Resource, level),
+                            offsetof(Resource, ladder),
                             kReasons,
                             kStages,
                             kOutcomes,
@@ -173,6 +179,16 @@ std::optional<uint16_t> Region::ResourceRow(std::string_view name) {
       for (size_t j = 0; j < name.size() && j < kMaxNameBytes; ++j) {
         row.name[j].store(name[j], kRelaxed);
       }
+      return static_cast<uint16_t>(i);
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<uint16_t> Region::FindResource(std::string_view name) const {
+  const uint64_t hash = std::max<uint64_t>(Hash(name), 1);
+  for (size_t i = 0; i < kMaxResources; ++i) {
+    if (resources[i].hash.load(kRelaxed) == hash) {
       return static_cast<uint16_t>(i);
     }
   }

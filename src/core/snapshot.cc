@@ -32,6 +32,16 @@ void ReadShard(const Region::Shard& shard, Snapshot& out) {
   }
   shard.latency.AddTo(out.latency);
   shard.queue_delay.AddTo(out.queue_delay);
+  for (size_t side = 0; side < kDrillSides; ++side) {
+    const Region::Drilled& from = shard.drilled[side];
+    Snapshot::Drilled& to = out.drilled[side];
+    to.started += from.started.load(kRelaxed);
+    to.ok += from.ok.load(kRelaxed);
+    to.error += from.error.load(kRelaxed);
+    to.late += from.late.load(kRelaxed);
+    to.other += from.other.load(kRelaxed);
+    to.latency_us += from.latency_us.load(kRelaxed);
+  }
 }
 
 void ReadGauges(const Region& region, Snapshot& out) {
@@ -67,10 +77,16 @@ Snapshot Read(const Region& region) {
   out.service = region.service();
   out.policy_version = region.header.policy_version.load(kRelaxed);
   ReadGauges(region, out);
+  out.drill = Drill::Unpack(region.flags.drill.load(kRelaxed));
   for (const Region::Resource& row : region.resources) {
     if (row.hash.load(kRelaxed) == 0) break;
     out.resources.push_back(
-        {.name = ReadName(row), .paused = row.paused.load(kRelaxed) != 0});
+        {.name = ReadName(row),
+         .paused = row.paused.load(kRelaxed) != 0,
+         .deaf = row.deaf.load(kRelaxed) != 0,
+         .by_hand = Switch::Unpack(row.by_hand.load(kRelaxed)),
+         .levels = row.levels.load(kRelaxed),
+         .level = row.level.load(kRelaxed)});
   }
   const auto used =
       static_cast<size_t>(region.header.shards_used.load(kRelaxed));

@@ -23,9 +23,6 @@ struct ClientCall {
   uint64_t client = 0;          // On whose behalf; 0: unknown.
   Instant deadline = kNever;    // Of the whole call, retries included.
   std::stop_token cancelled{};  // Of whoever wants the answer.
-  // May be executed twice.  If not, it is never hedged, and tried again only
-  // when it was certainly not executed: refused, or not reached.
-  bool repeatable = true;
 
   // Kept by the guard.
   int32_t attempts = 0;

@@ -118,32 +118,6 @@ TEST(ClientGuardTest, OnlyRetriableAnswersAreTriedAgain) {
 
 // Three layers, each with three attempts, above one that refuses: without this
 // rule it would be asked 27 times.
-TEST(ClientGuardTest, WhatMustNotHappenTwiceIsRepeatedOnlyIfItDidNotHappen) {
-  ClientPolicy policy;
-  policy.retries.on_timed_out = policy.retries.on_error = true;
-  policy.retries.untold = true;
-  policy.hedge_after = 10ms;
-  const auto guard = MakeGuard(policy);
-  const auto step = [&](AnswerKind kind, bool repeatable) {
-    ClientCall call{.repeatable = repeatable};
-    return Try(*guard, call, {.kind = kind}).step;
-  };
-  for (const AnswerKind kind : {AnswerKind::kTimedOut, AnswerKind::kError}) {
-    EXPECT_EQ(step(kind, true), Step::kRetry);
-    EXPECT_EQ(step(kind, false), Step::kGiveUp);
-  }
-  EXPECT_EQ(step(AnswerKind::kRefused, false), Step::kRetry);
-  EXPECT_EQ(step(AnswerKind::kUnavailable, false), Step::kRetry);
-
-  const auto fresh = MakeGuard(policy);
-  ClientCall call{.repeatable = false};
-  Attempt attempt = fresh->Begin(call, kStart, 0);
-  ASSERT_TRUE(attempt.send);
-  EXPECT_FALSE(fresh->MayHedge(call, kStart + 10ms));
-  call.repeatable = true;
-  EXPECT_TRUE(fresh->MayHedge(call, kStart + 10ms));
-}
-
 TEST(ClientGuardTest, OnlyTheLayerDirectlyAboveTheRefuserRetries) {
   int asked = 0;
   std::vector<std::unique_ptr<ClientGuard>> layers;

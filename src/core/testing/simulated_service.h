@@ -46,6 +46,9 @@ struct World {
   double deadline = .5;  // s
   // Shares of vital, important, deferrable, sheddable.
   std::array<double, kCriticalities> shares = {.1, .3, .4, .2};
+  // Of the only resource, and what a request then costs of a full one.
+  std::vector<DegradeLevel> degrade = {};
+  double degraded_cost = 1;
   // Which client asks; 0 is unknown.
   std::function<uint64_t(Random&)> client = [](Random&) { return 0; };
   // Demand over capacity at a time.
@@ -63,7 +66,7 @@ class SimulatedService {
     policy_.service = "test";
     policy_.deadline = FromSeconds(world.deadline);
     policy_.workers = world.known;
-    policy_.resources.push_back({.name = "api"});
+    policy_.resources.push_back({.name = "api", .degrade = world.degrade});
     region_ = std::make_unique<HeapRegion>(policy_, kStart);
     for (int i = 0; i < world.workers; ++i) {
       const auto shard = (*region_)->ClaimShard({.pid = 100 + i, .start = 1});
@@ -83,6 +86,7 @@ class SimulatedService {
     int64_t good = 0;
     int64_t shed = 0;
     int64_t late = 0;
+    int64_t degraded = 0;  // Of those that ended.
   };
 
   // Runs until `seconds` after the start.
@@ -127,6 +131,7 @@ class SimulatedService {
     Permit permit;
     Guard* guard = nullptr;
     size_t worker = 0;
+    bool degraded = false;
   };
   enum class Kind { kArrival, kDone, kWake };
   struct Event {
@@ -190,6 +195,7 @@ class SimulatedService {
     Admission admission = job->guard->Admit(job->wanted, *job, now_);
     if (admission.decision.verdict == Verdict::kAdmit) {
       job->permit = std::move(admission.permit);
+      job->degraded = admission.decision.degrade > 0;
       accepted_.push_back(job);
       Serve();
     } else if (admission.decision.verdict == Verdict::kShed) {
@@ -208,6 +214,7 @@ class SimulatedService {
         continue;
       }
       job->permit = waiter->TakePermit();
+      job->degraded = waiter->decision().degrade > 0;
       accepted_.push_back(job);
     }
     Serve();
@@ -223,13 +230,16 @@ class SimulatedService {
       Job* const job = accepted_.front();
       accepted_.pop_front();
       ++busy_;
-      Schedule(now_ + FromSeconds(jobs_.Exponential(world_.service)),
-               Kind::kDone, job, 0);
+      const double mean =
+          world_.service * (job->degraded ? world_.degraded_cost : 1);
+      Schedule(now_ + FromSeconds(jobs_.Exponential(mean)), Kind::kDone, job,
+               0);
     }
   }
 
   void Done(Job* job) {
     Tally& tally = tallies_[Index(job->wanted.criticality)];
+    tally.degraded += job->degraded;
     latencies_.push_back(ToSeconds(now_ - job->wanted.arrived));
     if (now_ <= job->wanted.deadline) {
       ++tally.good;
