@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "process.h"
+#include "segment_file.h"
 #include "weir/shm/lease.h"
 
 namespace weir::shm {
@@ -34,23 +35,10 @@ static_assert(offsetof(Region::Header, version) == offsetof(Preamble, version));
 static_assert(offsetof(Region::Header, size) == offsetof(Preamble, size));
 static_assert(offsetof(Region::Header, layout) == offsetof(Preamble, layout));
 
-struct Complaint {
-  std::string what;
-  std::string why;
-  std::string fix;
-};
-
-Error At(const std::string& path, const Complaint& complaint) {
-  return Error{path + ": error: " + complaint.what +
-               "\n  why: " + complaint.why + "\n  fix: " + complaint.fix};
-}
-
 std::string RemoveHint(std::string_view service) {
   return "stop what uses it, then run `weir segment remove " +
          std::string(service) + '`';
 }
-
-std::string System(int code) { return std::strerror(code); }
 
 // The name becomes part of a path, so it must not bring a '/'.
 std::optional<Error> CheckName(std::string_view service) {
@@ -79,36 +67,6 @@ bool Lock(int fd, int operation) {
     status = ::flock(fd, operation);
   } while (status != 0 && errno == EINTR);
   return status == 0;
-}
-
-// Whether the file may be trusted to be this user's own.
-std::optional<Complaint> CheckOwner(const struct stat& file, bool observer) {
-  if (!S_ISREG(file.st_mode)) {
-    return Complaint{"not a segment of shared memory",
-                     "something else than a file has its name",
-                     "remove it, or name the service otherwise"};
-  }
-  const uid_t user = ::geteuid();
-  if (file.st_uid != user && !(observer && user == 0)) {
-    return Complaint{
-        "belongs to another user (uid " + std::to_string(file.st_uid) +
-            ", this is uid " + std::to_string(user) + ')',
-        "anybody may make files there; one that another user planted could "
-        "steer or read this service",
-        observer ? "run this as that user or as root"
-                 : "run the service as that user, or name it otherwise, or "
-                   "let that user or root remove the segment"};
-  }
-  if ((file.st_mode & 077) != 0) {
-    std::array<char, 8> mode{};
-    std::snprintf(mode.data(), mode.size(), "%04o", file.st_mode & 07777U);
-    return Complaint{
-        std::string("open to other users (mode ") + mode.data() + ')',
-        "weir makes segments with mode 0600; what others may write cannot be "
-        "trusted",
-        "find out who changed it; then `chmod 600` it, or remove it"};
-  }
-  return std::nullopt;
 }
 
 // Whether its content is a region of this version.
@@ -203,11 +161,6 @@ Result<Mapping> Map(int fd, const std::string& path, std::string_view service,
 bool RemoveIfUnused(const Mapping& mapping, const std::string& path) {
   if (!Lock(mapping.fd(), LOCK_EX | LOCK_NB)) return false;
   return ::unlink(path.c_str()) == 0 || errno == ENOENT;
-}
-
-bool HasName(int fd) {
-  struct stat file {};
-  return ::fstat(fd, &file) == 0 && file.st_nlink > 0;
 }
 
 // Nothing when there is no such segment.
@@ -320,6 +273,47 @@ SegmentInfo Describe(std::string_view service, const struct stat& file) {
 
 }  // namespace
 
+Error At(const std::string& path, const Complaint& complaint) {
+  return Error{path + ": error: " + complaint.what +
+               "\n  why: " + complaint.why + "\n  fix: " + complaint.fix};
+}
+
+std::string System(int code) { return std::strerror(code); }
+
+std::optional<Complaint> CheckOwner(const struct stat& file, bool observer) {
+  if (!S_ISREG(file.st_mode)) {
+    return Complaint{"not a segment of shared memory",
+                     "something else than a file has its name",
+                     "remove it, or name the service otherwise"};
+  }
+  const uid_t user = ::geteuid();
+  if (file.st_uid != user && !(observer && user == 0)) {
+    return Complaint{
+        "belongs to another user (uid " + std::to_string(file.st_uid) +
+            ", this is uid " + std::to_string(user) + ')',
+        "anybody may make files there; one that another user planted could "
+        "steer or read this service",
+        observer ? "run this as that user or as root"
+                 : "run the service as that user, or name it otherwise, or "
+                   "let that user or root remove the segment"};
+  }
+  if ((file.st_mode & 077) != 0) {
+    std::array<char, 8> mode{};
+    std::snprintf(mode.data(), mode.size(), "%04o", file.st_mode & 07777U);
+    return Complaint{
+        std::string("open to other users (mode ") + mode.data() + ')',
+        "weir makes segments with mode 0600; what others may write cannot be "
+        "trusted",
+        "find out who changed it; then `chmod 600` it, or remove it"};
+  }
+  return std::nullopt;
+}
+
+bool HasName(int fd) {
+  struct stat file {};
+  return ::fstat(fd, &file) == 0 && file.st_nlink > 0;
+}
+
 Mapping::~Mapping() {
   if (memory_ != nullptr) ::munmap(memory_, sizeof(Region));
   if (fd_ >= 0) ::close(fd_);
@@ -339,14 +333,13 @@ Result<SharedRegion> SharedRegion::Open(const Policy& policy, Instant now) {
   }
   // Each turn another process made or removed it between our two looks.
   for (int turn = 0; turn < 100; ++turn) {
-    if (auto attached = Attach(policy.service)) {
-      if (!*attached) return attached->error();
-      return SharedRegion(std::move(**attached), false);
-    }
-    if (auto made = Make(policy, now)) {
-      if (!*made) return made->error();
-      return SharedRegion(std::move(**made), true);
-    }
+    auto opened = Attach(policy.service);
+    const bool created = !opened;
+    if (created) opened = Make(policy, now);
+    if (!opened) continue;
+    if (!*opened) return opened->error();
+    std::string warning = LoadSwitches(**opened, policy, now);
+    return SharedRegion(std::move(**opened), created, std::move(warning));
   }
   return At(SegmentPath(policy.service),
             {"is made and removed again without end",
@@ -354,10 +347,10 @@ Result<SharedRegion> SharedRegion::Open(const Policy& policy, Instant now) {
              "find out what runs `weir segment remove`"});
 }
 
-Result<ObservedRegion> ObservedRegion::Open(std::string_view service) {
+Result<Mapping> OpenExisting(std::string_view service, bool writable) {
   if (auto wrong = CheckName(service)) return *wrong;
   const std::string path = SegmentPath(service);
-  const int fd = OpenSegment(path, O_RDONLY);
+  const int fd = OpenSegment(path, writable ? O_RDWR : O_RDONLY);
   if (fd < 0 && errno == ENOENT) {
     return At(path, {"there is no such segment",
                      "no service of that name has run here since boot, or it "
@@ -369,7 +362,11 @@ Result<ObservedRegion> ObservedRegion::Open(std::string_view service) {
     ::close(fd);
     return At(path, *complaint);
   }
-  Result<Mapping> mapping = Map(fd, path, service, PROT_READ);
+  return Map(fd, path, service, writable ? PROT_READ | PROT_WRITE : PROT_READ);
+}
+
+Result<ObservedRegion> ObservedRegion::Open(std::string_view service) {
+  auto mapping = OpenExisting(service, /*writable=*/false);
   if (!mapping) return mapping.error();
   return ObservedRegion(std::move(*mapping));
 }

@@ -80,17 +80,23 @@ class SharedRegion {
 
   // False when the region was there already.
   bool created() const { return created_; }
+  // Why the operator's switches could not be taken over; empty when all is
+  // well.  See switch_board.h.
+  const std::string& warning() const { return warning_; }
 
   Region& operator*() const { return *get(); }
   Region* operator->() const { return get(); }
   Region* get() const { return static_cast<Region*>(mapping_.memory()); }
 
  private:
-  SharedRegion(Mapping mapping, bool created)
-      : mapping_(std::move(mapping)), created_(created) {}
+  SharedRegion(Mapping mapping, bool created, std::string warning)
+      : mapping_(std::move(mapping)),
+        created_(created),
+        warning_(std::move(warning)) {}
 
   Mapping mapping_;
   bool created_;
+  std::string warning_;
 };
 
 // For observers: `weir top`, exporters.  Maps the pages without the right to
