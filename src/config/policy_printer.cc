@@ -59,7 +59,13 @@ std::string Print(const Resource& resource) {
   if (resource.exempt) out += Line("exempt", "true");
   if (resource.paused) out += Line("paused", "true");
   if (resource.stream) out += Line("stream", "true");
-  return out + PrintResourceStages(resource) + Stages(resource.stages);
+  out += PrintResourceStages(resource) + Stages(resource.stages);
+  for (const DegradeLevel& level : resource.degrade) {
+    out += "\n[[resource." + Quoted(resource.name) + ".degrade]]\n" +
+           Line("name", Quoted(level.name)) +
+           Line("excess", FormatNumber(level.excess));
+  }
+  return out;
 }
 
 }  // namespace

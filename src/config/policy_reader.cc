@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <string>
@@ -220,6 +221,51 @@ StageModes ReadStages(const Value& value, const StageModes& fallback,
   return modes;
 }
 
+std::vector<DegradeLevel> ReadDegrade(const Value& value) {
+  std::vector<DegradeLevel> out;
+  double before = 1;
+  for (const Section& section : value.ReadTables(
+           "the cheaper ways to answer, the first to be taken first")) {
+    DegradeLevel level;
+    level.name = section["name"]
+                     .ReadText({.about = "what this level is called",
+                                .shape = kResourceShape,
+                                .accepts =
+                                    [](std::string_view text) {
+                                      return IsLegal("x", std::string(text));
+                                    },
+                                .required = true,
+                                .example = "\"no-recommendations\""})
+                     .value;
+    const Value excess_value = section["excess"];
+    const auto excess = excess_value.ReadNumber(
+        {.about = "the demand, as a multiple of capacity, from which on it is "
+                  "taken",
+         .floor = 1,
+         .ceiling = 100,
+         .fallback = level.excess});
+    level.excess = excess.value;
+    if (level.excess < before && !IsWrong(excess_value, excess)) {
+      section.Complain("`" + section.path() +
+                           "` asks for less excess than the level before it",
+                       "levels are taken one after the other, each when demand "
+                       "exceeds capacity further",
+                       "give it an `excess` of " + FormatNumber(before) +
+                           " or more, or let the two change places");
+    }
+    before = std::max(before, level.excess);
+    if (out.size() == DegradeLadder::kMaxLevels) {
+      section.Complain("`" + section.path() + "` is past the most levels, " +
+                           std::to_string(DegradeLadder::kMaxLevels),
+                       "an operator who needs more cannot tell them apart",
+                       "let levels that belong together be one");
+      break;
+    }
+    out.push_back(std::move(level));
+  }
+  return out;
+}
+
 Resource ReadResource(const Section& section, std::string name,
                       const StageModes& modes, const Policy& policy) {
   Resource out;
@@ -264,6 +310,7 @@ Resource ReadResource(const Section& section, std::string name,
   out.exempt = exempt.value;
   out.paused = paused.value;
   ReadResourceStages(section, out);
+  out.degrade = ReadDegrade(section["degrade"]);
   out.stages = ReadStages(section["stages"], modes, true);
   if (out.exempt && out.paused &&
       out.stages[Index(Stage::kExempt)] == StageMode::kEnforce) {
