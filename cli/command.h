@@ -43,12 +43,14 @@ int Fail(ExitStatus status, std::string_view message);
 
 void AddBackendCommand(CLI::App& app, Action& action);
 void AddCheckCommand(CLI::App& app, Action& action);
+void AddDrillCommand(CLI::App& app, Action& action);
 void AddHostCommand(CLI::App& app, Action& action);
 void AddPlanCommand(CLI::App& app, Action& action);
 void AddReplayCommand(CLI::App& app, Action& action);
 void AddSegmentCommand(CLI::App& app, Action& action);
 void AddSimCommand(CLI::App& app, Action& action);
 void AddStormCommand(CLI::App& app, Action& action);
+void AddSwitchCommand(CLI::App& app, Action& action);
 void AddTopCommand(CLI::App& app, Action& action);
 void AddUpCommand(CLI::App& app, Action& action);
 void AddVerifyCommand(CLI::App& app, Action& action);

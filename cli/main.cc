@@ -25,12 +25,14 @@ int Main(int argc, char** argv) {
   Action action;
   AddBackendCommand(app, action);
   AddCheckCommand(app, action);
+  AddDrillCommand(app, action);
   AddHostCommand(app, action);
   AddPlanCommand(app, action);
   AddReplayCommand(app, action);
   AddSegmentCommand(app, action);
   AddSimCommand(app, action);
   AddStormCommand(app, action);
+  AddSwitchCommand(app, action);
   AddTopCommand(app, action);
   AddUpCommand(app, action);
   AddVerifyCommand(app, action);

@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "switch_view.h"
 #include "top_figures.h"
 #include "top_view.h"
 
@@ -58,6 +59,7 @@ Json Resources(const TopFrame& frame) {
   for (const Snapshot::Resource& resource : frame.now.resources) {
     resources.push_back({{"name", resource.name},
                          {"paused", resource.paused},
+                         {"switch", SwitchState(resource, frame.at)},
                          {"offered_total", resource.offered},
                          {"shed_total", resource.shed}});
   }

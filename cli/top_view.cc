@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "switch_view.h"
 #include "top_figures.h"
 
 namespace weir::cli {
@@ -153,6 +154,18 @@ std::string Learned(const TopFrame& frame) {
   return text;
 }
 
+// The drill that runs, if any.
+std::string RunningDrill(const TopFrame& frame) {
+  const Drill& drill = frame.now.drill;
+  if (!drill.ActiveAt(frame.at) || drill.row >= frame.now.resources.size()) {
+    return "";
+  }
+  return fmt::format("level {} of {}, share {:.4f}, {} left", drill.level,
+                     frame.now.resources[drill.row].name,
+                     static_cast<double>(drill.share) / Drill::kWhole,
+                     FormatLeft(drill.until - frame.at));
+}
+
 void AddGauges(const TopFrame& frame, Size size, Page& page) {
   const Snapshot& now = frame.now;
   const std::string inflight =
@@ -184,6 +197,9 @@ void AddGauges(const TopFrame& frame, Size size, Page& page) {
       fmt::format("latency    p50 {}  p99 {}   of it queued p50 {}  p99 {}",
                   latency(.5), latency(.99), queue(.5), queue(.99)));
   page.Add("service    " + Learned(frame));
+  if (const std::string drill = RunningDrill(frame); !drill.empty()) {
+    page.Add("drill      " + drill);
+  }
 }
 
 bool EverCounted(const Snapshot& now, size_t class_counter) {
@@ -261,8 +277,12 @@ void AddResources(const TopFrame& frame, const Style& style, int reserved,
            style.bold, style.reset);
   for (const Row& row : rows) {
     if (page.left() <= reserved) return;
+    const std::string mark = SwitchMark(*row.resource, frame.at);
     const std::string name =
-        row.resource->name + (row.resource->paused ? " (paused)" : "");
+        mark.empty()
+            ? row.resource->name
+            : fmt::format("{} ({})",
+                          row.resource->name.substr(0, 40 - mark.size()), mark);
     page.Add(fmt::format(
         "{:<44}{:>12}{:>12}{:>12}", name.substr(0, 43),
         FormatNumber(row.offered), FormatNumber(row.shed),

@@ -27,6 +27,7 @@ struct TopFrame {
   double seconds = 0;
   std::vector<bool> alive;  // Of each of now.workers.
   ServiceState state = ServiceState::kLive;
+  Instant at{};      // When `now` was read, on the region's timeline.
   std::string time;  // Of day, as the reader's clock shows it: "14:02:11".
 };
 

@@ -29,6 +29,7 @@ void TopWatch::Attach(shm::ObservedRegion region, Instant now) {
 
 Result<TopFrame> TopWatch::Next(Instant now) {
   TopFrame frame;
+  frame.at = now;
   if (region_ && region_->removed()) region_.reset();
   if (!region_ && ::access(shm::SegmentPath(service_).c_str(), F_OK) == 0) {
     auto region = shm::ObservedRegion::Open(service_);
