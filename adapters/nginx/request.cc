@@ -147,6 +147,8 @@ void Admitted(Context& context, Decision decision, Permit permit) {
   context.queue_delay = permit.admitted_at() - context.asked;
   context.permit = std::move(permit);
   context.state = State::kAdmitted;
+  // Without memory the service answers in full.
+  static_cast<void>(PassDegradeLevel(context.request, decision.degrade));
 }
 
 void Shed(Context& context, Decision decision, Instant deadline, Instant now) {

@@ -93,6 +93,10 @@ void AfterHeader(ngx_http_request_t* r);
 void BeforeBody(ngx_http_request_t* r, const ngx_chain_t* in);
 void AfterBody(ngx_http_request_t* r, ngx_int_t rc);
 
+// degrade.cc: sets the header `weir-degrade` of the request that goes to the
+// service; at level 0 only one that the client brought.
+ngx_int_t PassDegradeLevel(ngx_http_request_t* r, uint8_t level);
+
 // refusal.cc
 ngx_int_t Refuse(Context& context);
 void AddRefusalHeaders(const Context& context);

@@ -93,6 +93,9 @@ void Service::Start(ngx_log_t* log) {
     return;
   }
   guard_ = std::move(guard).value();
+  if (ngx_worker == 0 && !region_->warning().empty()) {
+    LogLines(NGX_LOG_WARN, log_, "weir: " + region_->warning());
+  }
   reclaimer_.emplace(**region_);
   wake_.Set(this, &Service::Wake, log_);
   drain_.Set(this, &Service::Drain, log_);

@@ -60,6 +60,13 @@ ngx_int_t GetReason(ngx_http_request_t* r, Value* value, uintptr_t) {
   return Set(value, StandingOf(FindContext(r)).reason);
 }
 
+ngx_int_t GetDegrade(ngx_http_request_t* r, Value* value, uintptr_t) {
+  const Context* context = FindContext(r);
+  if (StandingOf(context).decision != "admit") return Set(value, {});
+  constexpr std::string_view kDigits = "0123456789";
+  return Set(value, kDigits.substr(context->decision.degrade, 1));
+}
+
 ngx_int_t GetQueueMs(ngx_http_request_t* r, Value* value, uintptr_t) {
   const Context* context = FindContext(r);
   if (StandingOf(context).reason.empty()) return Set(value, {});
@@ -92,6 +99,7 @@ ngx_int_t AddVariables(ngx_conf_t* cf) {
     ngx_http_get_variable_pt get;
   } variables[] = {{"weir_decision", GetDecision},
                    {"weir_reason", GetReason},
+                   {"weir_degrade", GetDegrade},
                    {"weir_queue_ms", GetQueueMs},
                    {"weir_limit", GetLimit}};
   for (const auto& v : variables) {

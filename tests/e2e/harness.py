@@ -75,6 +75,7 @@ class Service:
     def __init__(self, workers=1000):
         self.lock = threading.Lock()
         self.hits = []  # Paths asked for.
+        self.headers = []  # Of each, names in lower case.
         self.running = 0
         self.peak = 0
         self.bytes_sent = 0
@@ -146,6 +147,7 @@ class Service:
         query = dict(urllib.parse.parse_qsl(url.query))
         with self.lock:
             self.hits.append(url.path)
+            self.headers.append(headers)
             self.running += 1
             self.peak = max(self.peak, self.running)
         try:
