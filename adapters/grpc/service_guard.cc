@@ -17,6 +17,7 @@
 #include "weir/config/policy_file.h"
 #include "weir/guard.h"
 #include "weir/host/clock.h"
+#include "weir/host/feed.h"
 #include "weir/shm/lease.h"
 #include "weir/shm/segment.h"
 
@@ -116,6 +117,8 @@ class ServiceGuard::Impl {
   void Start(std::optional<config::PolicyFile> file) {
     file_ = std::move(file);
     random_ = static_cast<uint64_t>(Now().time_since_epoch().count());
+    feed_.emplace([this](const std::string& line) { Log(line); });
+    TellHost(Now());
     thread_ = std::thread([this] { KeepHouse(); });
   }
 
@@ -294,6 +297,7 @@ class ServiceGuard::Impl {
       sleeps_until_.store(kNever);
       Instant next =
           std::min(file_due_, reclaimer_ ? reclaimer_->next() : file_due_);
+      next = std::min(next, host_due_);
       for (const Shard& shard : shards_) {
         next = std::min(next, shard.wake.load());
       }
@@ -308,6 +312,7 @@ class ServiceGuard::Impl {
         file_due_ = now + options_.file_interval;
         if (file_) FollowFile();
       }
+      if (now >= host_due_) TellHost(now);
       lock.lock();
     }
   }
@@ -333,6 +338,23 @@ class ServiceGuard::Impl {
     }
   }
 
+  // Load, CPU and the calendar, if the policy has a use for them.
+  void TellHost(Instant now) {
+    host_due_ = host::HostFeed::Wants(*policy_)
+                    ? now + host::HostFeed::kInterval
+                    : kNever;
+    if (host_due_ == kNever) return;
+    const auto wall = std::chrono::system_clock::now();
+    try {
+      for (Shard& shard : shards_) {
+        const std::lock_guard shard_lock(shard.mutex);
+        feed_->Tell(*shard.guard, now, wall);
+      }
+    } catch (const std::exception& e) {
+      Log(std::string("reading the host: ") + e.what());
+    }
+  }
+
   void FollowFile() {
     using Change = config::PolicyFile::Change;
     try {
@@ -349,6 +371,7 @@ class ServiceGuard::Impl {
                 error->message + "; the running policy is unchanged");
           } else {
             Log("policy \"" + file_->path() + "\" changed and is in force");
+            host_due_ = Instant::min();
           }
           break;
       }
@@ -412,6 +435,8 @@ class ServiceGuard::Impl {
   std::optional<config::PolicyFile> file_;
   std::optional<shm::Reclaimer> reclaimer_;
   Instant file_due_ = Instant::min();
+  std::optional<host::HostFeed> feed_;
+  Instant host_due_ = kNever;
 
   std::mutex mutex_;
   std::condition_variable awake_;

@@ -48,6 +48,17 @@ TEST(AnswerTest, OnlyAPassedDeadlineIs504) {
   EXPECT_EQ(AnswerTo(Shed(Reason::kLevel), policy, true, 0).status, 503);
 }
 
+TEST(AnswerTest, ASpentQuotaIs429AndTheOtherStagesThePolicysStatus) {
+  const Policy policy;
+  EXPECT_EQ(AnswerTo(Shed(Reason::kQuota), policy, false, 0).status, 429);
+  EXPECT_EQ(AnswerTo(Shed(Reason::kQuota), policy, false, 0).grpc_status,
+            kResourceExhausted);
+  for (const Reason reason :
+       {Reason::kStale, Reason::kTiers, Reason::kSystem}) {
+    EXPECT_EQ(AnswerTo(Shed(reason), policy, false, 0).status, 503);
+  }
+}
+
 TEST(AnswerTest, RetryAfterIsRoundedUpToWholeSecondsOfAtLeastOne) {
   const Policy policy;
   const auto seconds = [&](Duration wait) {

@@ -105,6 +105,11 @@ void Service::Start(ngx_log_t* log) {
   // The file may have changed since the master read it: when a dead worker is
   // replaced, for one.
   file_.emplace(path_);
+  feed_.emplace([this](const std::string& line) {
+    // All workers see the same; one of them says so.
+    LogLines(ngx_worker == 0 ? NGX_LOG_NOTICE : NGX_LOG_INFO, log_,
+             "weir: `" + policy_->service + "`: " + line);
+  });
   FollowFile(file_->Reload());
   KeepHouse();
 }
@@ -184,7 +189,17 @@ void Service::KeepHouse() {
                     path_.c_str(), e.what());
     }
   }
+  TellHost(now);
   ngx_add_timer(&house_.event, Until(reclaimer_->next(), now));
+}
+
+void Service::TellHost(Instant now) {
+  try {
+    feed_->Tell(*guard_, now, std::chrono::system_clock::now());
+  } catch (const std::exception& e) {
+    ngx_log_error(NGX_LOG_ALERT, log_, 0, "weir: reading the host: %s",
+                  e.what());
+  }
 }
 
 void Service::FollowFile(config::PolicyFile::Change change) {
@@ -223,6 +238,7 @@ std::optional<Error> Service::Apply(const Policy& policy) {
   if (auto error = guard_->Apply(next, Now())) return error;
   policy_ = std::move(next);
   indices_ = std::move(indices);
+  TellHost(Now());
   Decided();
   return std::nullopt;
 }

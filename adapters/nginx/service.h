@@ -6,9 +6,9 @@
 //
 // The region is mapped before the fork, by the master, so that workers may run
 // as a user who could not open it.  A worker claims its shard of the region
-// after the fork, and has timers for three things: to wake requests that wait
+// after the fork, and has timers for four things: to wake requests that wait
 // (to the millisecond, and only while some do), to take back what dead workers
-// held, and to follow its policy file.
+// held, to follow its policy file, and to tell the guard what the host says.
 
 #ifndef WEIR_ADAPTERS_NGINX_SERVICE_H_
 #define WEIR_ADAPTERS_NGINX_SERVICE_H_
@@ -22,6 +22,7 @@
 #include "weir/config/policy_file.h"
 #include "weir/guard.h"
 #include "weir/host/clock.h"
+#include "weir/host/feed.h"
 #include "weir/policy.h"
 #include "weir/shm/lease.h"
 #include "weir/shm/segment.h"
@@ -82,6 +83,7 @@ class Service {
   void KeepHouse();
   void FollowFile(config::PolicyFile::Change change);
   std::optional<Error> Apply(const Policy& policy);
+  void TellHost(Instant now);
 
   const std::string path_;
   std::shared_ptr<const Policy> policy_;
@@ -94,6 +96,7 @@ class Service {
   std::optional<shm::Reclaimer> reclaimer_;
   std::unique_ptr<Guard> guard_;
   std::optional<config::PolicyFile> file_;
+  std::optional<host::HostFeed> feed_;
   Instant file_due_{};
   int waiting_ = 0;  // Requests that the guard has not decided, or not told of.
   Event wake_;

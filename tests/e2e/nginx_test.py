@@ -243,6 +243,16 @@ class DecisionTest(NginxTest):
                     if row["reason"] in ("level", "limit")}
         self.assertEqual(statuses, {429})
 
+    def test_what_exceeds_a_quota_is_429_with_the_time_to_come_back(self):
+        # By the calendar, which nginx must have told the guard.
+        nginx = self.proxy(policy=ONE + '[resource.api.quota]\ncalls = 2\nwindow = "month"\n')
+        responses = [nginx.get("/a") for _ in range(4)]
+        self.assertEqual([r.status for r in responses], [200, 200, 429, 429])
+        self.assertEqual(responses[2].getheader("weir-reason"), "quota")
+        self.assertGreaterEqual(int(responses[2].getheader("Retry-After")), 1)
+        self.assertEqual(self.counted("shed_quota_total"), 2)
+        self.assertEqual(self.backend.hits, ["/a", "/a"])
+
     def test_an_exempt_resource_passes_a_full_service(self):
         nginx = self.nginx("""
     location / { weir api; proxy_pass http://service; }
