@@ -172,6 +172,14 @@ constexpr Entry kEntries[] = {
        return MakeRival<SentinelSystem>(
            SentinelSystem::Config{.cpu_ratio = kSentinelCpu});
      }},
+    {"sentinel-robust", Seat::kServer,
+     "BBR check without its dangers while load or CPU are high",
+     [](const World& world) {
+       return MakeRival<SentinelSystem>(
+           SentinelSystem::Config{.load1 = kLoadPerCore * world.workers,
+                                  .cpu_ratio = kSentinelCpu,
+                                  .robust = true});
+     }},
     {"kratos-bbr", Seat::kServer, "BBR check while the CPU is high",
      [](const World&) { return MakeRival<AegisBbr>(AegisBbr::Config{}); }},
     {"gozero-shedder", Seat::kServer, "BBR check scaled by the CPU's headroom",

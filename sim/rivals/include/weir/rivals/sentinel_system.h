@@ -1,17 +1,9 @@
-// SentinelSystem: the system rule of Sentinel (Java), bit for bit.
+// SentinelSystem: the system rule of Sentinel (Java), bit for bit, and weir's
+// `robust` variant of it.  The rule itself is weir's own system stage, which
+// says what it does: weir/rate/system_rule.h.
 //
-// In this order it refuses when
-//   passed in the window + 1 > qps;   inflight > threads;
-//   mean latency > mean_latency_ms;
-//   load1 > load, and inflight > 1, and
-//       inflight > best completions per second * least latency / 1000;
-//   cpu > cpu (with no such check).
-//
-// The window is 1 s in two aligned halves, the current partial one included:
-// "best" is the fuller half's count (at least 1) times two, "least" the
-// smallest single latency in ms, at most 5000 and at least 1.  Inflight is
-// read before the request itself counts, so threads + 1 pass.  Load and CPU
-// are sampled once a second; load below 0 is unknown.
+// Load and CPU are sampled once a second, by the robust one each 100 ms; load
+// below 0 is unknown.
 //
 // Source: [SENTINEL] SystemRuleManager.java and its statistic nodes at d75a668.
 // All quirks kept: one window for all requests, failures count as
@@ -22,11 +14,11 @@
 #define WEIR_RIVALS_SENTINEL_SYSTEM_H_
 
 #include <chrono>
-#include <cstdint>
 #include <limits>
 
-#include "weir/rivals/bucket_window.h"
+#include "weir/rate/system_rule.h"
 #include "weir/rivals/rival.h"
+#include "weir/signal/recent_load.h"
 #include "weir/time.h"
 
 namespace weir::rivals {
@@ -41,6 +33,7 @@ class SentinelSystem final : public Gate, public Learner, public Watcher {
     double mean_latency_ms = kOff;
     double load1 = kOff;
     double cpu_ratio = kOff;
+    bool robust = false;
   };
 
   explicit SentinelSystem(const Config& config);
@@ -48,20 +41,18 @@ class SentinelSystem final : public Gate, public Learner, public Watcher {
   bool Admit(const Arrival& arrival) override;
   void Learn(const Finish& finish) override;
   void Watch(const Signals& signals) override;
-  Duration period() const override { return std::chrono::seconds(1); }
+  Duration period() const override {
+    return std::chrono::milliseconds(rule_config_.robust ? 100 : 1000);
+  }
 
-  double BestQps(Instant now);
-  int64_t LeastLatencyMs(Instant now);
-  double MeanLatencyMs(Instant now);
+  double BestQps(Instant now) const;
+  double LeastLatencyMs(Instant now) const;
 
  private:
-  bool Passes(const Arrival& arrival);
-
-  Config config_;
-  BucketWindow passed_;     // count.
-  BucketWindow completed_;  // count; sum and least in ms.
-  double load1_ = -1;
-  double cpu_ratio_ = -1;
+  SystemRule::Config rule_config_;
+  SystemRule rule_;
+  SystemRule::Signals signals_;
+  RecentLoad recent_load_;
 };
 
 }  // namespace weir::rivals
