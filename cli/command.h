@@ -44,6 +44,7 @@ int Fail(ExitStatus status, std::string_view message);
 void AddBackendCommand(CLI::App& app, Action& action);
 void AddCheckCommand(CLI::App& app, Action& action);
 void AddDrillCommand(CLI::App& app, Action& action);
+void AddExplainCommand(CLI::App& app, Action& action);
 void AddHostCommand(CLI::App& app, Action& action);
 void AddPlanCommand(CLI::App& app, Action& action);
 void AddReplayCommand(CLI::App& app, Action& action);

@@ -26,6 +26,7 @@ int Main(int argc, char** argv) {
   AddBackendCommand(app, action);
   AddCheckCommand(app, action);
   AddDrillCommand(app, action);
+  AddExplainCommand(app, action);
   AddHostCommand(app, action);
   AddPlanCommand(app, action);
   AddReplayCommand(app, action);

@@ -1,0 +1,154 @@
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "explain_steps.h"
+#include "weir/guard.h"
+
+namespace weir::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Instant kStart{1000s};
+
+class ExplainTest : public ::testing::Test {
+ protected:
+  ExplainTest() {
+    policy_.service = "test";
+    policy_.limit_floor = policy_.limit_ceiling = 2;
+    policy_.resources.push_back({.name = "first"});
+    policy_.resources.push_back({.name = "api"});
+    policy_.resources[1].quota = QuotaPolicy{
+        .rule = {.calls = 3, .kind = Quota::Kind::kFixed, .window = 10s}};
+  }
+
+  void Start() {
+    region_ = std::make_unique<HeapRegion>(policy_, kStart);
+    const int shard = *(*region_)->ClaimShard({.pid = 1, .start = 1});
+    guard_ = std::move(*Guard::Make(std::make_shared<Policy>(policy_),
+                                    **region_, shard, kStart));
+  }
+  Admission Ask() {
+    return guard_->Admit({.resource = 1, .arrived = kStart}, kStart);
+  }
+  Explanation Tell(bool live = true) {
+    return Explain(policy_,
+                   {.resource = 1, .arrived = kStart, .deadline = kStart + 1s},
+                   live ? region_->get() : nullptr, kStart,
+                   std::chrono::system_clock::time_point{});
+  }
+  static const Step& Of(const Explanation& e, Stage stage) {
+    return e.steps[Index(stage)];
+  }
+
+  Policy policy_;
+  std::unique_ptr<HeapRegion> region_;
+  std::unique_ptr<Guard> guard_;
+};
+
+TEST_F(ExplainTest, ARestedServiceRunsIt) {
+  Start();
+  for (const bool live : {false, true}) {
+    const Explanation e = Tell(live);
+    EXPECT_EQ(e.verdict, Verdict::kAdmit);
+    EXPECT_FALSE(e.decided_by);
+    EXPECT_EQ(Of(e, Stage::kQuota).effect, Effect::kPasses);
+    EXPECT_EQ(Of(e, Stage::kTiers).effect, Effect::kAbsent);
+    EXPECT_NE(RenderText(policy_, e).find("answer: it runs"),
+              std::string::npos);
+  }
+}
+
+TEST_F(ExplainTest, ASpentQuotaDecidesAsTheGuardDoesAndChangesNothing) {
+  Start();
+  for (int i = 0; i < 3; ++i) {
+    guard_->Finish(Ask().permit, Outcome::kOk, kStart);
+  }
+  const Explanation e = Tell();
+  const Decision decision = Ask().decision;
+  EXPECT_EQ(e.verdict, decision.verdict);
+  EXPECT_EQ(e.decided_by, Stage::kQuota);
+  EXPECT_EQ(e.retry_after, decision.retry_after);
+  EXPECT_EQ(Of(e, Stage::kQuota).why,
+            "3 of 3 requests of this window of 10s have started, the next may "
+            "in 10 s");
+  EXPECT_NE(
+      RenderText(policy_, e)
+          .find("answer: refused by quota, HTTP 429, to come back after 10 s"),
+      std::string::npos)
+      << RenderText(policy_, e);
+  EXPECT_EQ(Tell(false).verdict, Verdict::kAdmit) << "a fresh service";
+}
+
+TEST_F(ExplainTest, AStageInShadowIsToldButDoesNotDecide) {
+  policy_.resources[1].quota->rule.calls = 0;
+  policy_.resources[1].stages[Index(Stage::kQuota)] = StageMode::kShadow;
+  Start();
+  const Explanation e = Tell();
+  EXPECT_EQ(Of(e, Stage::kQuota).effect, Effect::kWouldRefuse);
+  EXPECT_EQ(e.verdict, Verdict::kAdmit);
+}
+
+TEST_F(ExplainTest, ThePausedResourceOfTheLiveRegionCounts) {
+  policy_.resources[1].paused = true;
+  Start();
+  policy_.resources[1].paused = false;
+  const Explanation e = Tell();
+  EXPECT_EQ(e.decided_by, Stage::kSwitch);
+  EXPECT_EQ(Tell(false).verdict, Verdict::kAdmit);
+}
+
+TEST_F(ExplainTest, WhatAnOperatorSetByHandIsToldWithItsEnd) {
+  Start();
+  (*region_)->resources[1].by_hand.store(
+      Switch{.action = Switch::Action::kPause, .until = kStart + 20s}.Pack());
+  Explanation e = Tell();
+  EXPECT_EQ(e.decided_by, Stage::kSwitch);
+  EXPECT_EQ(Of(e, Stage::kSwitch).why,
+            "an operator paused the resource, for 20 s");
+  (*region_)->resources[1].by_hand.store(
+      Switch{.action = Switch::Action::kDegrade, .level = 2}.Pack());
+  e = Tell();
+  EXPECT_EQ(e.verdict, Verdict::kAdmit);
+  EXPECT_EQ(Of(e, Stage::kSwitch).why,
+            "an operator set degrade level 2, for good");
+}
+
+TEST_F(ExplainTest, AFullServiceLetsItWait) {
+  Start();
+  Admission first = Ask();
+  Admission second = Ask();
+  const Explanation e = Tell();
+  EXPECT_EQ(e.decided_by, Stage::kLimit);
+  EXPECT_EQ(e.verdict, Verdict::kQueue);
+  EXPECT_EQ(Of(e, Stage::kLimit).why, "2 of 2 run, 0 wait");
+  guard_->Finish(std::move(first.permit), Outcome::kOk, kStart);
+  guard_->Finish(std::move(second.permit), Outcome::kOk, kStart);
+}
+
+TEST_F(ExplainTest, TheSystemRuleNamesItsCauseAndFigures) {
+  policy_.resources[1].quota.reset();
+  policy_.system.cpu_ratio = .8;
+  Start();
+  guard_->Watch({.cpu_ratio = .9}, kStart);
+  const Explanation e = Tell();
+  EXPECT_EQ(e.decided_by, Stage::kSystem);
+  EXPECT_EQ(Of(e, Stage::kSystem).why.substr(0, 22), "by cpu: cpu 0.9 of 0.8");
+}
+
+TEST_F(ExplainTest, JsonHasEveryStageInOrder) {
+  Start();
+  const auto json = nlohmann::json::parse(RenderJson(policy_, Tell()));
+  ASSERT_EQ(json["stages"].size(), kStages);
+  for (size_t i = 0; i < kStages; ++i) {
+    EXPECT_EQ(json["stages"][i]["stage"], Name(static_cast<Stage>(i)));
+  }
+  EXPECT_EQ(json["verdict"], "admit");
+  EXPECT_TRUE(json["decided_by"].is_null());
+}
+
+}  // namespace
+}  // namespace weir::cli
