@@ -73,6 +73,9 @@ struct Decision {
   // estimate without jitter; adapters add that.  Zero when not shed, and when
   // nothing can be said (cancelled, deadline).
   Duration retry_after{};
+  // When shed: retries abound, so others are short too; let the caller give up
+  // or answer with less, and nobody above it try again.
+  bool never_retry = false;
   // When admitted: how much cheaper than in full to answer it, as its
   // resource's degrade levels are numbered.  0: in full.
   uint8_t degrade = 0;

@@ -159,6 +159,7 @@ class Guard {
                    uint8_t& level);
   void CountDrilled(const Permit::Data& permit, Outcome outcome, Instant now);
   void StepLadders(const LimitLaw& law, Instant now);
+  void StepRetries(int64_t arrivals, Instant now);
 
   // Deciding.
   Admission Decide(const Request& request, Waiter* waiter, Instant now);
@@ -166,15 +167,16 @@ class Guard {
                                                 Waiter* waiter,
                                                 const Taken& taken,
                                                 Instant now);
-  Admission Wait(const Request& request, Waiter& waiter, uint8_t usage,
+  Admission Wait(const Request& request, Waiter& waiter, uint8_t rank,
                  const Taken& taken, bool forms_queue, Instant now);
-  bool MakeRoom(const Request& request, uint8_t usage, bool overloaded,
+  bool MakeRoom(const Request& request, uint8_t rank, bool overloaded,
                 Totals totals, Instant now);
   Admission Run(const Request& request, Reason reason, bool counted,
                 const Taken& taken, Instant now);
   Admission Refuse(const Request& request, Reason reason, int64_t queued,
-                   uint8_t usage, const Taken& taken);
+                   uint8_t rank, const Taken& taken);
   Admission Shed(const Request& request, Reason reason, Duration retry_after);
+  void AdviseAgainstRetry(const Request& request, Decision& decision);
   bool IsPaused(const Request& request, Instant now) const;
   Duration PauseLeft(const Request& request, Instant now) const;
   // Whether a request that `stage` refuses goes on all the same, since the
@@ -198,6 +200,8 @@ class Guard {
   }
   bool PassQuota(const Request& request, Taken& taken, Refusal& refusal,
                  Instant now);
+  bool PassClientQuota(const Request& request, Taken& taken, Refusal& refusal,
+                       Instant now);
   bool PassTiers(const Request& request, Refusal& refusal, Instant now);
   bool PassSystem(const Request& request, Taken& taken, Refusal& refusal,
                   Instant now);
@@ -213,6 +217,14 @@ class Guard {
   bool MayGoFirst(const Totals& totals, Instant now);
   void NoteQueueEmpty(bool backlog_dropped, Instant now);
   void PurgeExcess(Instant now);
+  // The highest rank that waits in any worker, in the class `least`, which is
+  // the least critical of all that wait; and how many of the class wait in the
+  // workers that have it.
+  struct Worst {
+    uint8_t rank = 0;
+    int64_t waiting = 0;
+  };
+  Worst FindWorst(size_t least) const;
   void ShedWaiting(Waiter& waiter, Reason reason, Instant now);
   void RunWaiting(Waiter& waiter, Instant now);
   void SetDecided(Waiter& waiter, const Decision& decision);
@@ -280,6 +292,7 @@ class Guard {
   int64_t arrivals_ = 0;
   int64_t budgets_ = 0;
   int64_t budget_us_ = 0;
+  int64_t retries_ = 0;
   int64_t calm_ = 0;
   int64_t calm_ns_ = 0;
   int64_t calm_deviation_ppm_ = 0;

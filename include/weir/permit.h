@@ -20,7 +20,9 @@ class Guard;
 struct Taken {
   uint32_t quota_window = 0;
   uint32_t system_window = 0;
+  uint32_t client_window = 0;
   bool quota = false;
+  bool client = false;
   bool system = false;
 };
 

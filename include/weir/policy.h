@@ -15,6 +15,7 @@
 
 #include "weir/decision.h"
 #include "weir/degrade/ladder.h"
+#include "weir/rate/client_quotas.h"
 #include "weir/rate/quota.h"
 #include "weir/rate/system_rule.h"
 #include "weir/rate/tiers.h"
@@ -120,6 +121,8 @@ struct Policy {
   // Of all resources together.
   std::optional<TierTable::Config> tiers;
   SystemRule::Config system;
+  // Of each client, over all resources together.
+  std::optional<ClientQuotas::Config> client_quota;
 
   std::vector<Resource> resources;  // 1 to kMaxResources, names unique.
 

@@ -5,6 +5,7 @@
 //   law         the law itself, two copies, and the turn to step it
 //   resources   name, switch and degrade level of each
 //   quotas      calls of each resource in the window
+//   client_quotas  calls of clients in the window
 //   rates       what the tiers and the system rule count
 //   usage       how much each client used lately
 //   shards      one for each worker: places held, requests waiting, samples of
@@ -41,6 +42,7 @@
 #include "weir/result.h"
 #include "weir/shed/fair_usage.h"
 #include "weir/signal/histogram.h"
+#include "weir/signal/retry_share.h"
 #include "weir/time.h"
 
 namespace weir {
@@ -115,7 +117,9 @@ struct Region {
     Shared<uint8_t> overloaded;
     Shared<uint64_t> unbound_round;  // The round that was seen to be unbound.
     Shared<int64_t> level;
-    Shared<uint64_t> drill;  // Drill, packed; 0: none.
+    Shared<uint64_t> drill;          // Drill, packed; 0: none.
+    Shared<uint8_t> retries_abound;  // As RetryShare says.
+    Shared<double> retry_ratio;
   };
 
   // How requests of a drill's resource ended, of each DrillSide.
@@ -131,6 +135,7 @@ struct Region {
   // Taken out by whoever steps the law.
   struct alignas(kLine) Pending {
     Shared<int64_t> arrivals;
+    Shared<int64_t> retries;  // Of those.
     Shared<int64_t> budgets;
     Shared<int64_t> budget_us;
     Shared<int64_t> calm;
@@ -142,6 +147,7 @@ struct Region {
     Shared<int32_t> turn;     // 1 + the shard that steps; 0: nobody.
     Shared<uint32_t> active;  // The copy that is whole.
     LimitLaw copies[2];       // Only touched by the holder of `turn`.
+    RetryShare retries;       // The same.
   };
 
   struct Resource {
@@ -181,6 +187,8 @@ struct Region {
     Shared<int64_t> inflight;
     Shared<int64_t> in_system;  // Passed the system stage and not ended.
     std::array<Shared<int32_t>, kCriticalities> waiting;
+    // The highest rank that waits, in the least critical class that does.
+    Shared<uint8_t> worst_rank;
     Shared<uint64_t> owner;  // ProcessId
     // Line 2: the open round.
     alignas(kLine) Shared<uint64_t> round;
@@ -239,6 +247,7 @@ struct Region {
   std::array<Resource, kMaxResources> resources;
   std::array<QuotaCell, kMaxResources> quotas;  // By row.
   Rates rates;
+  ClientQuotas client_quotas;
   FairUsage usage;
   std::array<Shard, kShards> shards;
 };

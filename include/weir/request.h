@@ -43,6 +43,8 @@ struct Request {
   Instant arrived{};
   // When its answer becomes useless; kNever if its caller waits for ever.
   Instant deadline = kNever;
+  // How often it was tried before, as its caller says: 0 is the first time.
+  uint8_t attempt = 0;
   // How far behind the link is that it came on (HelloTimeline::delay()); zero
   // when that is unknown or no matter, as while the server is not overloaded.
   Duration behind{};

@@ -47,14 +47,14 @@ class Waiter {
   Permit permit_;
   Guard* guard_ = nullptr;
   Link by_class_;  // All of its class, oldest first; later: the decided ones.
-  Link by_usage_;  // Those of its class whose clients used as much as its own.
+  Link by_rank_;   // Those of its class with its rank.
   // Expiry heap (pairing heap): first child, next sibling, and the left
   // neighbour, which is the parent for a first child.
   Waiter* child_ = nullptr;
   Waiter* sibling_ = nullptr;
   Waiter* left_ = nullptr;
   Taken taken_;
-  uint8_t usage_ = 0;  // FairUsage level of its client when it arrived.
+  uint8_t rank_ = 0;  // Rank() of when it arrived.
   State state_ = State::kIdle;
 };
 

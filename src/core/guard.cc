@@ -200,17 +200,18 @@ Admission Guard::DecideWithoutRoom(const Request& request, Waiter* waiter,
       IsHopeless(request.deadline, now)) {
     return Refuse(request, Reason::kDeadline, totals.queued, 0, taken);
   }
-  const uint8_t usage = region_.usage.Level(request.client, now);
+  const uint8_t rank =
+      Rank(region_.usage.Level(request.client, now), request.attempt > 0);
   const bool overloaded = IsOverloaded(totals.queued);
-  if (!MakeRoom(request, usage, overloaded, totals, now)) {
+  if (!MakeRoom(request, rank, overloaded, totals, now)) {
     if (!GoesOn(request, overloaded ? Stage::kLevel : Stage::kLimit)) {
       return Refuse(request, overloaded ? Reason::kLevel : Reason::kLimit,
-                    totals.queued, usage, taken);
+                    totals.queued, rank, taken);
     }
     AcquireAnyway();
     return Run(request, Reason::kRoom, /*counted=*/true, taken, now);
   }
-  return Wait(request, *waiter, usage, taken, totals.queued == 0, now);
+  return Wait(request, *waiter, rank, taken, totals.queued == 0, now);
 }
 
 Admission Guard::Run(const Request& request, Reason reason, bool counted,
@@ -252,13 +253,20 @@ bool Guard::IsPaused(const Request& request, Instant now) const {
 }
 
 Admission Guard::Refuse(const Request& request, Reason reason, int64_t queued,
-                        uint8_t usage, const Taken& taken) {
+                        uint8_t rank, const Taken& taken) {
   GiveBack(request, taken);
   if (reason == Reason::kLevel) {
     const auto criticality = static_cast<int64_t>(Index(request.criticality));
-    region_.flags.level.store(128 * (3 - criticality) + 127 - usage, kRelaxed);
+    region_.flags.level.store(128 * (3 - criticality) + 127 - UsageOf(rank),
+                              kRelaxed);
   }
-  return Shed(request, reason, RetryAfter(reason, queued));
+  Admission shed = Shed(request, reason, RetryAfter(reason, queued));
+  const bool short_of_room =
+      reason == Reason::kLevel || reason == Reason::kLimit;
+  if (short_of_room && region_.flags.retries_abound.load(kRelaxed) != 0) {
+    AdviseAgainstRetry(request, shed.decision);
+  }
+  return shed;
 }
 
 Admission Guard::Shed(const Request& request, Reason reason,

@@ -74,6 +74,11 @@ void Guard::PublishQueue() {
       shard_.waiting[c].store(size, kRelaxed);
     }
   }
+  const Waiter* const last = queue_.NextToLeave();
+  const uint8_t rank = last != nullptr ? last->rank_ : 0;
+  if (shard_.worst_rank.load(kRelaxed) != rank) {
+    shard_.worst_rank.store(rank, kRelaxed);
+  }
 }
 
 Guard::Totals Guard::SumShards() const {
@@ -154,6 +159,7 @@ Duration Guard::PauseLeft(const Request& request, Instant now) const {
 
 void Guard::CountArrival(const Request& request, Instant now) {
   ++arrivals_;
+  if (request.attempt > 0) ++retries_;
   if (request.deadline != kNever) {
     ++budgets_;
     budget_us_ += (request.deadline - request.arrived).count() / 1000;
@@ -233,6 +239,7 @@ void Guard::SampleCalm(const Permit::Data& permit, Duration took,
 void Guard::FlushPending() {
   Region::Pending& pending = region_.pending;
   Give(pending.arrivals, arrivals_);
+  Give(pending.retries, retries_);
   Give(pending.budgets, budgets_);
   Give(pending.budget_us, budget_us_);
   Give(pending.calm, calm_);
@@ -264,6 +271,25 @@ LawInput Guard::GatherInput(const LimitLaw& law) const {
   return input;
 }
 
+// For the holder of the turn.
+void Guard::StepRetries(int64_t arrivals, Instant now) {
+  RetryShare& retries = region_.law.retries;
+  retries.Add(arrivals, Take(region_.pending.retries), now);
+  region_.flags.retry_ratio.store(retries.share(), kRelaxed);
+  const bool before = region_.flags.retries_abound.load(kRelaxed) != 0;
+  if (before != retries.abound()) {
+    region_.flags.retries_abound.store(retries.abound(), kRelaxed);
+  }
+}
+
+// Who only knows Retry-After gets the longest.
+void Guard::AdviseAgainstRetry(const Request& request, Decision& decision) {
+  decision.never_retry = true;
+  decision.retry_after =
+      std::max(decision.retry_after, FromSeconds(kLongestRetry));
+  Count(ClassCounter::never_retry_total, request.criticality);
+}
+
 // Steps the law with what all workers have seen, unless another worker is at
 // it.  The new state is written beside the old one and becomes the active copy
 // in one store, so dying in here leaves a whole law behind.
@@ -287,6 +313,7 @@ void Guard::StepLaw(Instant now, bool queue_formed, bool queue_empty) {
   LawInput input = GatherInput(law);
   input.queue_formed = queue_formed;
   input.queue_empty = queue_empty;
+  StepRetries(input.arrivals, now);
   const int64_t slots_before = law.slots();
   const LawEvents events = law.Step(input, now);
   region_.law.copies[1 - active] = law;

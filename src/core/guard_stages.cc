@@ -34,7 +34,8 @@ void Guard::ConfigureStages() {
       stages_of_[i] = static_cast<uint16_t>(stages_of_[i] | 1u << Index(stage));
     };
     add(Stage::kStale, resource.stale.has_value());
-    add(Stage::kQuota, resource.quota.has_value());
+    add(Stage::kQuota,
+        resource.quota.has_value() || policy_->client_quota.has_value());
     add(Stage::kTiers, policy_->tiers.has_value());
     add(Stage::kSystem, policy_->system.any());
     if (resource.quota) {
@@ -54,7 +55,8 @@ std::optional<Guard::Refusal> Guard::PassStages(const Request& request,
     return Refusal{Reason::kStale, Duration::zero()};
   }
   if (HasStage(resource, Stage::kQuota) &&
-      !PassQuota(request, taken, refusal, now) &&
+      !(PassQuota(request, taken, refusal, now) &&
+        PassClientQuota(request, taken, refusal, now)) &&
       !GoesOn(request, Stage::kQuota)) {
     return refusal;
   }
@@ -70,8 +72,23 @@ std::optional<Guard::Refusal> Guard::PassStages(const Request& request,
   return std::nullopt;
 }
 
+bool Guard::PassClientQuota(const Request& request, Taken& taken,
+                            Refusal& refusal, Instant now) {
+  if (!policy_->client_quota || request.client == 0) return true;
+  const ClientQuotas::Answer answer =
+      region_.client_quotas.Take(*policy_->client_quota, request.client, now);
+  if (answer.admitted) {
+    taken.client = true;
+    taken.client_window = answer.window;
+    return true;
+  }
+  refusal = {Reason::kQuota, answer.retry_after};
+  return false;
+}
+
 bool Guard::PassQuota(const Request& request, Taken& taken, Refusal& refusal,
                       Instant now) {
+  if (!policy_->resources[request.resource].quota) return true;
   const Quota::Config& rule = policy_->resources[request.resource].quota->rule;
   Region::QuotaCell& cell = region_.quotas[rows_[request.resource]];
   Quota::Answer answer;
@@ -136,6 +153,9 @@ void Guard::GiveBack(const Request& request, const Taken& taken) {
       region_.quotas[rows_[request.resource]].quota.GiveBack(
           quota->rule, taken.quota_window);
     }
+  }
+  if (taken.client) {
+    region_.client_quotas.GiveBack(request.client, taken.client_window);
   }
   if (taken.system) {
     region_.rates.system.GiveBack(taken.system_window);

@@ -25,12 +25,12 @@ constexpr double kOverloadEnds = .9;
 
 }  // namespace
 
-Admission Guard::Wait(const Request& request, Waiter& waiter, uint8_t usage,
+Admission Guard::Wait(const Request& request, Waiter& waiter, uint8_t rank,
                       const Taken& taken, bool forms_queue, Instant now) {
   assert(!waiter.waiting());
   waiter.request_ = request;
   waiter.taken_ = taken;
-  waiter.usage_ = usage;
+  waiter.rank_ = rank;
   waiter.expiry_ =
       Enforces(request, Stage::kDeadline) ? request.deadline : kNever;
   waiter.guard_ = this;
@@ -54,9 +54,10 @@ Admission Guard::Wait(const Request& request, Waiter& waiter, uint8_t usage,
 }
 
 // Pushes out what must leave before `request` may wait; false when it is the
-// request itself.  Less critical requests of other workers are left to their
-// next tick, and the bound is exceeded until then.
-bool Guard::MakeRoom(const Request& request, uint8_t usage, bool overloaded,
+// request itself.  Less critical requests of other workers, and as critical
+// ones of a higher rank, are left to their next tick, and the bound is exceeded
+// until then.
+bool Guard::MakeRoom(const Request& request, uint8_t rank, bool overloaded,
                      Totals totals, Instant now) {
   const int64_t bound = WaitingBound(overloaded);
   const size_t own = Index(request.criticality);
@@ -64,12 +65,16 @@ bool Guard::MakeRoom(const Request& request, uint8_t usage, bool overloaded,
     size_t least = kCriticalities - 1;
     while (!totals.Has(least)) --least;
     if (least < own || (least == own && !overloaded)) return false;
+    const uint8_t worst =
+        overloaded && !IsAlone() ? FindWorst(least).rank : uint8_t{0};
+    if (least == own && worst > 0 && rank > worst) return false;
     Waiter* const victim = queue_.NextToLeave();
-    if (victim == nullptr || Index(victim->request_.criticality) < least) {
+    if (victim == nullptr || Index(victim->request_.criticality) < least ||
+        victim->rank_ < worst) {
       return true;
     }
-    // Among equals the client that used more goes, else the older request.
-    if (least == own && usage > victim->usage_) return false;
+    // Among equals the one of the higher rank goes, else the older request.
+    if (least == own && rank > victim->rank_) return false;
     ShedWaiting(*victim, overloaded ? Reason::kLevel : Reason::kLimit, now);
     --totals.waiting[least];
     --totals.queued;
@@ -145,7 +150,7 @@ void Guard::ShedWaiting(Waiter& waiter, Reason reason, Instant now) {
   queue_.Remove(waiter);
   PublishQueue();
   SetDecided(waiter, Refuse(waiter.request_, reason, queue_.size(),
-                            waiter.usage_, waiter.taken_)
+                            waiter.rank_, waiter.taken_)
                          .decision);
 }
 
@@ -222,7 +227,22 @@ void Guard::Tick(Instant now) {
   if (Tight()) Pump(now);
 }
 
-// What other workers let in while it was ours that had to leave.
+Guard::Worst Guard::FindWorst(size_t least) const {
+  Worst worst;
+  const int32_t shards = region_.header.shards_used.load(kRelaxed);
+  for (int32_t i = 0; i < shards; ++i) {
+    const Region::Shard& shard = region_.shards[static_cast<size_t>(i)];
+    const int64_t waiting = shard.waiting[least].load(kRelaxed);
+    if (waiting == 0) continue;
+    const uint8_t rank = shard.worst_rank.load(kRelaxed);
+    if (rank > worst.rank) worst = {rank, 0};
+    if (rank == worst.rank) worst.waiting += waiting;
+  }
+  return worst;
+}
+
+// What other workers let in while it was ours that had to leave.  Of the least
+// critical class the highest ranks go first, wherever they wait.
 void Guard::PurgeExcess(Instant now) {
   const Totals totals = SumShards();
   const bool overloaded = region_.flags.overloaded.load(kRelaxed) != 0;
@@ -231,12 +251,16 @@ void Guard::PurgeExcess(Instant now) {
     const int64_t all = totals.waiting[c];
     const int64_t own = queue_.size(static_cast<Criticality>(c));
     if (all <= 0) continue;
-    int64_t share =
-        std::min(own, (std::min(excess, all) * own + all - 1) / all);
+    const Worst worst = overloaded ? FindWorst(c) : Worst{0, all};
+    const int64_t of = std::max<int64_t>(worst.waiting, 1);
+    int64_t share = std::min(own, (std::min(excess, all) * own + of - 1) / of);
     for (; share > 0; --share) {
-      ShedWaiting(*queue_.NextToLeave(),
-                  overloaded ? Reason::kLevel : Reason::kLimit, now);
+      Waiter& last = *queue_.NextToLeave();
+      if (last.rank_ < worst.rank) break;
+      ShedWaiting(last, overloaded ? Reason::kLevel : Reason::kLimit, now);
     }
+    // The next rank, and the next class, at the next tick.
+    if (overloaded) return;
     excess -= all;
   }
 }

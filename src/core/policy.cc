@@ -78,6 +78,9 @@ std::optional<Error> Policy::Check() const {
     if (auto error = TierTable::Check(*tiers)) return error;
   }
   if (auto error = SystemRule::Check(system)) return error;
+  if (client_quota) {
+    if (auto error = ClientQuotas::Check(*client_quota)) return error;
+  }
   if (resources.empty() || resources.size() > kMaxResources) {
     return Error{"a policy needs 1 to 64 resources"};
   }

@@ -41,6 +41,7 @@ TEST(PolicyTest, EachBrokenRuleIsRefused) {
   EXPECT_TRUE(
       refused([](Policy& p) { p.limit_floor = 9, p.limit_ceiling = 8; }));
   EXPECT_TRUE(refused([](Policy& p) { p.shed_status = 500; }));
+  EXPECT_TRUE(refused([](Policy& p) { p.client_quota.emplace(); }));
   EXPECT_TRUE(refused([](Policy& p) { p.resources.clear(); }));
   EXPECT_TRUE(
       refused([](Policy& p) { p.resources.push_back({.name = "api"}); }));

@@ -56,6 +56,7 @@ void ReadGauges(const Region& region, Snapshot& out) {
   set(Gauge::budget_us, p.budget.load(kRelaxed) * 1e6);
   set(Gauge::queue_target, static_cast<double>(p.queue_target.load(kRelaxed)));
   set(Gauge::overloaded, region.flags.overloaded.load(kRelaxed));
+  set(Gauge::retry_ratio, region.flags.retry_ratio.load(kRelaxed));
   set(Gauge::law_mode, p.mode.load(kRelaxed));
   set(Gauge::level, static_cast<double>(region.flags.level.load(kRelaxed)));
 }

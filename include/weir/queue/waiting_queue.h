@@ -1,10 +1,10 @@
 // The requests of one worker that wait for room, in the order of the law.
 //
 //   next to run    oldest of the most critical class present; while demand
-//                  exceeds capacity, in the least critical class present the
-//                  client that has used least goes first
+//                  exceeds capacity, in the least critical class present that
+//                  of the lowest rank
 //   next to leave  in the least critical class present, the oldest of the
-//                  clients that have used most
+//                  highest rank
 //   next to expire the one with the earliest expiry
 //
 // Intrusive: waiters bring their own links, so nothing allocates.  Push,
@@ -26,6 +26,13 @@
 #include "weir/waiter.h"
 
 namespace weir {
+
+// Who of a class goes first, from 0 on: clients by what they used, and of those
+// that used as much, retries after first attempts.
+constexpr uint8_t Rank(uint8_t usage, bool retry) {
+  return static_cast<uint8_t>(2 * usage + (retry ? 1 : 0));
+}
+constexpr uint8_t UsageOf(uint8_t rank) { return rank / 2; }
 
 // Not thread-safe.
 class WaitingQueue {
@@ -51,15 +58,15 @@ class WaitingQueue {
   Waiter* NextToExpire() const { return heap_; }
 
  private:
-  static constexpr size_t kUsageLevels = FairUsage::kMaxLevel + 1;
+  static constexpr size_t kRanks = Rank(FairUsage::kMaxLevel, true) + 1;
   struct List {
     Waiter* first = nullptr;
     Waiter* last = nullptr;
   };
   struct Class {
     List all;
-    std::array<List, kUsageLevels> by_usage;
-    uint32_t used_levels = 0;  // Bit i: by_usage[i] is not empty.
+    std::array<List, kRanks> by_rank;
+    uint64_t used_ranks = 0;  // Bit i: by_rank[i] is not empty.
     int64_t size = 0;
   };
 

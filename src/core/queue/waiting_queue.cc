@@ -36,8 +36,8 @@ void WaitingQueue::Take(List& list, Waiter& waiter,
 void WaitingQueue::Push(Waiter& waiter) {
   Class& c = classes_[Index(waiter.request_.criticality)];
   Append(c.all, waiter, &Waiter::by_class_);
-  Append(c.by_usage[waiter.usage_], waiter, &Waiter::by_usage_);
-  c.used_levels |= 1U << waiter.usage_;
+  Append(c.by_rank[waiter.rank_], waiter, &Waiter::by_rank_);
+  c.used_ranks |= uint64_t{1} << waiter.rank_;
   ++c.size;
   ++size_;
   waiter.child_ = waiter.sibling_ = waiter.left_ = nullptr;
@@ -47,9 +47,9 @@ void WaitingQueue::Push(Waiter& waiter) {
 void WaitingQueue::Remove(Waiter& waiter) {
   Class& c = classes_[Index(waiter.request_.criticality)];
   Take(c.all, waiter, &Waiter::by_class_);
-  List& level = c.by_usage[waiter.usage_];
-  Take(level, waiter, &Waiter::by_usage_);
-  if (level.first == nullptr) c.used_levels &= ~(1U << waiter.usage_);
+  List& level = c.by_rank[waiter.rank_];
+  Take(level, waiter, &Waiter::by_rank_);
+  if (level.first == nullptr) c.used_ranks &= ~(uint64_t{1} << waiter.rank_);
   --c.size;
   --size_;
   if (waiter.expiry_ != kNever) HeapRemove(waiter);
@@ -60,8 +60,7 @@ Waiter* WaitingQueue::NextToRun(bool overloaded) const {
   const Criticality most = MostCritical();
   const Class& c = classes_[Index(most)];
   if (overloaded && most == LeastCritical()) {
-    return c.by_usage[static_cast<size_t>(std::countr_zero(c.used_levels))]
-        .first;
+    return c.by_rank[static_cast<size_t>(std::countr_zero(c.used_ranks))].first;
   }
   return c.all.first;
 }
@@ -69,8 +68,7 @@ Waiter* WaitingQueue::NextToRun(bool overloaded) const {
 Waiter* WaitingQueue::NextToLeave() const {
   if (empty()) return nullptr;
   const Class& c = classes_[Index(LeastCritical())];
-  return c.by_usage[static_cast<size_t>(std::bit_width(c.used_levels)) - 1]
-      .first;
+  return c.by_rank[static_cast<size_t>(std::bit_width(c.used_ranks)) - 1].first;
 }
 
 Waiter* WaitingQueue::Next(const Waiter* waiter) const {

@@ -122,6 +122,7 @@ class SimulatedService {
   Instant now() const { return now_; }
   World& world() { return world_; }
   const std::vector<uint64_t>& good_clients() const { return good_clients_; }
+  const std::vector<uint64_t>& shed_clients() const { return shed_clients_; }
 
  private:
   static constexpr Instant kStart{std::chrono::seconds(1000)};
@@ -254,7 +255,10 @@ class SimulatedService {
   }
 
   void Forget(Job* job, bool shed) {
-    if (shed) ++tallies_[Index(job->wanted.criticality)].shed;
+    if (shed) {
+      ++tallies_[Index(job->wanted.criticality)].shed;
+      shed_clients_.push_back(job->wanted.client);
+    }
     for (auto& slot : inflight_) {
       if (slot.get() == job) {
         std::swap(slot, inflight_.back());
@@ -277,6 +281,7 @@ class SimulatedService {
   std::array<Tally, kCriticalities> tallies_{};
   std::vector<double> latencies_;
   std::vector<uint64_t> good_clients_;
+  std::vector<uint64_t> shed_clients_;
   Instant now_ = kStart;
   uint64_t order_ = 0;
   int busy_ = 0;
