@@ -78,6 +78,11 @@ std::string PrintPolicy(const Policy& policy) {
   out +=
       "\n[criticality]\n" + Line("from", policy.criticality_from, FormatSource);
   out += "\n[client]\n" + Line("from", policy.client_from, FormatSource);
+  if (policy.client_quota) {
+    out += "\n[client_quota]\n" +
+           Line("calls", static_cast<int32_t>(policy.client_quota->calls)) +
+           Line("window", policy.client_quota->window);
+  }
   out += "\n[trust]\n" + Line("networks", policy.trusted, FormatNetwork);
   out += "\n[limit]\n";
   if (policy.workers > 0) out += Line("workers", policy.workers);

@@ -221,6 +221,34 @@ StageModes ReadStages(const Value& value, const StageModes& fallback,
   return modes;
 }
 
+void ReadClientQuota(const Section& root, Policy& policy) {
+  const Value value = root["client_quota"];
+  const Section section = value.ReadTable("how much each client may ask for");
+  ClientQuotas::Config quota;
+  const auto calls = section["calls"].ReadInteger(
+      {.about = "how many requests of one client may start in a window",
+       .floor = 1,
+       .ceiling = ClientQuotas::kMostCalls,
+       .required = section.present(),
+       .example = "600",
+       .absent = "there is no quota of clients"});
+  const auto window =
+      section["window"].ReadDuration({.about = "how long a window is",
+                                      .floor = ClientQuotas::kShortestWindow,
+                                      .ceiling = ClientQuotas::kLongestWindow,
+                                      .fallback = quota.window});
+  if (!calls.given) return;
+  quota.calls = calls.value;
+  quota.window = window.value;
+  policy.client_quota = quota;
+  if (policy.client_from.empty()) {
+    value.Complain("`client_quota` has no clients to tell apart",
+                   "a request whose client is not known has no quota",
+                   "set `client.from` as well, for example to "
+                   "[\"variable:remote_addr\"]");
+  }
+}
+
 std::vector<DegradeLevel> ReadDegrade(const Value& value) {
   std::vector<DegradeLevel> out;
   double before = 1;
@@ -384,6 +412,7 @@ Checked<Policy> ReadPolicy(Document& document) {
   policy.client_from = ReadSources(
       root["client"].ReadTable("who asks")["from"],
       "what tells callers apart, so that no one of them takes all", {});
+  ReadClientQuota(root, policy);
   policy.trusted = ReadList<Network>(
       root["trust"].ReadTable("whose word counts")["networks"],
       "the list of peers whose headers are believed", kNetworks, {},

@@ -223,6 +223,12 @@ TEST(PolicyTest, EveryRuleOfCheckIsAComplaintWithAPlace) {
       "service = 'x'\n[resource.a]\n[resource.a]",
       "service = 'x'\n[resource.a]\ndeadline = '61s'",
       "service = 'x'\n[resource.a]\ndegrade = [{name = 'a b'}]",
+      "service = 'x'\nclient.from = ['variable:a']\n"
+      "client_quota.calls = 0\n[resource.a]",
+      "service = 'x'\nclient.from = ['variable:a']\n"
+      "client_quota.calls = 1\nclient_quota.window = '9ms'\n[resource.a]",
+      "service = 'x'\nclient_quota.window = '9s'\n[resource.a]",
+      "service = 'x'\nclient_quota.calls = 1\n[resource.a]",
       "service = 'x'\n[resource.a]\ndegrade = [{name = 'b', excess = 101}]",
       "service = 'x'\n[resource.a]\n"
       "degrade = [{name = 'b', excess = 2}, {name = 'c'}]"};
