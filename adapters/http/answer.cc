@@ -49,6 +49,7 @@ Answer AnswerTo(const Decision& decision, const Policy& policy, bool expired,
       seconds + Jitter(std::max<int64_t>(seconds / 2, 1), random);
   const int64_t ms = CeilTo(wait, std::chrono::milliseconds(1));
   answer.pushback_ms = ms + Jitter(std::max<int64_t>(ms / 2, 1), random);
+  if (decision.never_retry) answer.pushback_ms = -1;
   return answer;
 }
 

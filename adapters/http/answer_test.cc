@@ -25,6 +25,15 @@ TEST(AnswerTest, TheServersShortageIsThePolicysStatus) {
   }
 }
 
+TEST(AnswerTest, WhoShallNotTryAgainIsToldSoInBothProtocols) {
+  Decision decision = Shed(Reason::kLevel, 30s);
+  decision.never_retry = true;
+  const Answer answer = AnswerTo(decision, Policy(), false, 0);
+  EXPECT_EQ(answer.pushback_ms, -1);
+  EXPECT_EQ(answer.retry_after_s, 30);
+  EXPECT_EQ(answer.status, 503);
+}
+
 TEST(AnswerTest, APauseIsNoQuotaOfTheCaller) {
   Policy policy;
   policy.shed_status = 429;

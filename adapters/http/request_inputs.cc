@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <limits>
 
+#include "weir/client/wire.h"
 #include "weir/config/units.h"
 
 namespace weir::http {
@@ -121,6 +122,19 @@ std::optional<Duration> ReadBudget(const Policy& policy, bool trusted,
       });
 }
 
+// How often it was tried before; Envoy counts the first time as 1.
+uint8_t ReadAttempt(bool trusted, Properties& properties) {
+  if (!trusted) return 0;
+  const auto read = [&](std::string_view name, int64_t first) -> uint8_t {
+    const auto line = properties.Header(name, 0);
+    const auto number = line ? ParseDigits(Trim(*line)) : std::nullopt;
+    if (!number) return 0;
+    return static_cast<uint8_t>(std::clamp<int64_t>(*number - first, 0, 255));
+  };
+  return std::max({read(wire::kAttempt, 0), read(wire::kGrpcAttempts, 0),
+                   read("x-envoy-attempt-count", 1)});
+}
+
 }  // namespace
 
 Request ReadRequest(const Policy& policy, uint16_t index, bool trusted,
@@ -143,6 +157,7 @@ Request ReadRequest(const Policy& policy, uint16_t index, bool trusted,
                                            : std::optional<uint64_t>(hash);
                         })
           .value_or(0);
+  request.attempt = ReadAttempt(trusted, properties);
   const Duration budget =
       ReadBudget(policy, trusted, properties)
           .value_or(resource.deadline.value_or(policy.deadline));

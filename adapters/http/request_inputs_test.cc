@@ -79,6 +79,25 @@ Request Read(const Policy& policy, FakeProperties properties,
   return ReadRequest(policy, resource, trusted, properties, kBegan);
 }
 
+TEST(ReadRequestTest, TheAttemptIsReadFromEachOfItsHeaders) {
+  const auto attempt = [](std::string name, std::string value,
+                          bool trusted = true) {
+    FakeProperties properties;
+    properties.With(std::move(name), std::move(value));
+    return ReadRequest(MakePolicy(), 0, trusted, properties, kBegan).attempt;
+  };
+  EXPECT_EQ(attempt("weir-attempt", "2"), 2);
+  EXPECT_EQ(attempt("grpc-previous-rpc-attempts", "1"), 1);
+  EXPECT_EQ(attempt("x-envoy-attempt-count", "1"), 0);
+  EXPECT_EQ(attempt("x-envoy-attempt-count", "3"), 2);
+  EXPECT_EQ(attempt("x-envoy-attempt-count", "0"), 0);
+  EXPECT_EQ(attempt("weir-attempt", "99999999999999999999"), 255);
+  EXPECT_EQ(attempt("weir-attempt", "-1"), 0);
+  EXPECT_EQ(attempt("weir-attempt", "two"), 0);
+  EXPECT_EQ(attempt("weir-attempt", "2", false), 0);
+  EXPECT_EQ(attempt("other", "2"), 0);
+}
+
 TEST(ReadRequestTest, TakesTheResourcesValuesWhenTheRequestBringsNone) {
   const Policy policy = MakePolicy();
 

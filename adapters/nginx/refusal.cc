@@ -1,6 +1,7 @@
 // Answers to requests that were shed.
 
 #include "request.h"
+#include "weir/client/wire.h"
 
 namespace weir::nginx {
 namespace {
@@ -82,6 +83,9 @@ ngx_int_t Refuse(Context& context) {
 void AddRefusalHeaders(const Context& context) {
   ngx_http_request_t* r = context.request;
   AddHeader(r, "weir-reason", Name(context.decision.reason));
+  if (context.decision.never_retry && !context.grpc) {
+    AddHeader(r, wire::kPushback, "-1");
+  }
   const ngx_uint_t status = r->headers_out.status;
   if (context.answer.retry_after_s == 0 || (status != 429 && status != 503)) {
     return;

@@ -33,6 +33,8 @@ struct Answer {
 //   quota                429       yes           RESOURCE_EXHAUSTED   yes
 //   the others           policy's  yes           RESOURCE_EXHAUSTED   yes
 //
+// A decision with `never_retry` has pushback -1, whatever its reason.
+//
 // `expired`: the deadline had passed when it was decided.  UNAVAILABLE tells a
 // client that another replica may help; a replica of an overloaded service is
 // overloaded too.  Retry-After is in whole seconds, at least 1, and comes with

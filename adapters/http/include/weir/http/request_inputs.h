@@ -43,8 +43,10 @@ class Properties {
 //
 // The deadline is `began` plus the first budget that is present and parses, at
 // most Policy::deadline_ceiling; else plus the resource's, else the policy's.
-// `resource` indexes policy.resources.  O(sources * headers); allocates only
-// for a malformed duration.
+// The attempt is read from weir-attempt, grpc-previous-rpc-attempts (both 0 or
+// absent for the first time) and x-envoy-attempt-count (1 for the first); the
+// largest counts.  `resource` indexes policy.resources.  O(sources * headers);
+// allocates only for a malformed duration.
 Request ReadRequest(const Policy& policy, uint16_t resource, bool trusted,
                     Properties& properties, Instant began);
 
