@@ -134,6 +134,34 @@ class Walk {
   }
 
   Finding LookAtQuota() const {
+    const Finding of_resource = LookAtQuotaOfResource();
+    if (!policy_.client_quota || of_resource.effect == Effect::kRefuses) {
+      return of_resource;
+    }
+    Finding of_client = LookAtQuotaOfClient(*policy_.client_quota);
+    if (of_client.effect != Effect::kRefuses &&
+        of_resource.effect != Effect::kAbsent) {
+      of_client.why = of_resource.why + "; " + of_client.why;
+    }
+    return of_client;
+  }
+
+  Finding LookAtQuotaOfClient(const ClientQuotas::Config& rule) const {
+    if (request_.client == 0) {
+      return {Effect::kPasses, "who is not known has no quota", {}};
+    }
+    const int64_t counted =
+        region_ ? region_->client_quotas.Counted(rule, request_.client, now_)
+                : 0;
+    const std::string why = fmt::format(
+        "{} of {} requests of this client have started in this window of {}",
+        counted, rule.calls, config::FormatDuration(rule.window));
+    if (counted < rule.calls) return {Effect::kPasses, why, {}};
+    const Duration left = WindowLeft(now_, rule.window);
+    return {Effect::kRefuses, why + ", the next may in " + About(left), left};
+  }
+
+  Finding LookAtQuotaOfResource() const {
     if (!resource_.quota) return {Effect::kAbsent, "no quota is set", {}};
     const Quota::Config& rule = resource_.quota->rule;
     static const Quota kFresh;

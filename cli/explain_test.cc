@@ -83,6 +83,32 @@ TEST_F(ExplainTest, ASpentQuotaDecidesAsTheGuardDoesAndChangesNothing) {
   EXPECT_EQ(Tell(false).verdict, Verdict::kAdmit) << "a fresh service";
 }
 
+TEST_F(ExplainTest, AClientThatSpentItsCallsIsToldApartFromItsResource) {
+  constexpr uint64_t kClient = 7;
+  policy_.client_quota = ClientQuotas::Config{.calls = 1, .window = 5s};
+  Start();
+  const auto tell = [&](uint64_t client) {
+    return Explain(policy_,
+                   {.resource = 1,
+                    .client = client,
+                    .arrived = kStart,
+                    .deadline = kStart + 1s},
+                   region_->get(), kStart,
+                   std::chrono::system_clock::time_point{});
+  };
+  const Request request{.resource = 1, .client = kClient, .arrived = kStart};
+  guard_->Finish(guard_->Admit(request, kStart).permit, Outcome::kOk, kStart);
+  const Explanation spent = tell(kClient);
+  EXPECT_EQ(spent.decided_by, Stage::kQuota);
+  EXPECT_EQ(spent.retry_after,
+            guard_->Admit(request, kStart).decision.retry_after);
+  EXPECT_EQ(Of(spent, Stage::kQuota).why,
+            "1 of 1 requests of this client have started in this window of 5s, "
+            "the next may in 5 s");
+  EXPECT_EQ(tell(kClient + 1).verdict, Verdict::kAdmit);
+  EXPECT_EQ(tell(0).verdict, Verdict::kAdmit);
+}
+
 TEST_F(ExplainTest, AStageInShadowIsToldButDoesNotDecide) {
   policy_.resources[1].quota->rule.calls = 0;
   policy_.resources[1].stages[Index(Stage::kQuota)] = StageMode::kShadow;
