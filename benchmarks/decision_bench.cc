@@ -25,6 +25,42 @@ using weir::host::MonotonicClock;
 
 constexpr int kRepetitions = 9;
 
+// What a stage adds is the difference to admit_finish_1_thread_ns.
+using Configure = void (*)(weir::Policy&);
+
+void AddQuota(weir::Policy& policy, weir::Quota::Kind kind) {
+  policy.resources[0].quota =
+      weir::QuotaPolicy{.rule = {.calls = 1'000'000,
+                                 .kind = kind,
+                                 .window = std::chrono::milliseconds(10)}};
+}
+void AddFixedQuota(weir::Policy& policy) {
+  AddQuota(policy, weir::Quota::Kind::kFixed);
+}
+void AddSlidingQuota(weir::Policy& policy) {
+  AddQuota(policy, weir::Quota::Kind::kSliding);
+}
+void AddTiers(weir::Policy& policy) {
+  policy.tiers =
+      weir::TierTable::Config{.max = weir::TierTable::kMostMax,
+                              .tiers = {{70, 20}, {80, 50}, {100, 100}}};
+}
+void AddSmoothTiers(weir::Policy& policy) {
+  AddTiers(policy);
+  policy.tiers->smooth = true;
+}
+void AddSystem(weir::Policy& policy) {
+  policy.system = {.qps = 1e9,
+                   .threads = 1e6,
+                   .latency_ms = 1e6,
+                   .load = 1e6,
+                   .cpu_ratio = 1};
+}
+void AddRobustSystem(weir::Policy& policy) {
+  AddSystem(policy);
+  policy.system.robust = true;
+}
+
 std::shared_ptr<weir::Policy> MakePolicy(int ceiling) {
   auto policy = std::make_shared<weir::Policy>();
   policy->service = "bench";
@@ -34,8 +70,10 @@ std::shared_ptr<weir::Policy> MakePolicy(int ceiling) {
 }
 
 struct World {
-  explicit World(int ceiling)
-      : policy(MakePolicy(ceiling)), region(*policy, MonotonicClock::Now()) {}
+  explicit World(int ceiling, Configure configure = nullptr)
+      : policy(MakePolicy(ceiling)), region(*policy, MonotonicClock::Now()) {
+    if (configure != nullptr) configure(*policy);
+  }
   std::unique_ptr<weir::Guard> MakeGuard(int thread) {
     const int shard = *region->ClaimShard({.pid = 1 + thread, .start = 1});
     return std::move(
@@ -65,6 +103,19 @@ void AdmitFinish(benchmark::State& state) {
     guard->Finish(std::move(admission.permit), weir::Outcome::kOk, now);
   }
   guard.reset();
+}
+
+template <Configure kConfigure>
+void WithStage(benchmark::State& state) {
+  World world(1'000'000, kConfigure);
+  const auto guard = world.MakeGuard(0);
+  weir::Instant now = MonotonicClock::Now();
+  for (auto _ : state) {
+    now += weir::Duration(1000);
+    weir::Admission admission = guard->Admit(
+        {.arrived = now, .deadline = now + std::chrono::seconds(1)}, now);
+    guard->Finish(std::move(admission.permit), weir::Outcome::kOk, now);
+  }
 }
 
 void Refuse(benchmark::State& state) {
@@ -116,6 +167,12 @@ int main(int argc, char** argv) {
   add("admit_finish_with_clock_1_thread_ns", AdmitFinish<true>, 1);
   add("admit_finish_with_clock_2_threads_ns", AdmitFinish<true>, 2);
   add("refuse_1_thread_ns", Refuse, 1);
+  add("admit_finish_fixed_quota_ns", WithStage<AddFixedQuota>, 1);
+  add("admit_finish_sliding_quota_ns", WithStage<AddSlidingQuota>, 1);
+  add("admit_finish_tiers_ns", WithStage<AddTiers>, 1);
+  add("admit_finish_smooth_tiers_ns", WithStage<AddSmoothTiers>, 1);
+  add("admit_finish_system_ns", WithStage<AddSystem>, 1);
+  add("admit_finish_robust_system_ns", WithStage<AddRobustSystem>, 1);
   benchmark::Initialize(&argc, argv);
   Keeper keeper;
   benchmark::RunSpecifiedBenchmarks(&keeper);

@@ -163,6 +163,11 @@ class Guard {
 
   // Deciding.
   Admission Decide(const Request& request, Waiter* waiter, Instant now);
+  [[gnu::noinline]] Admission DecideStaged(const Request& request,
+                                           Waiter* waiter, Instant now);
+  Admission DecideByCapacity(const Request& request, Waiter* waiter,
+                             StageMode limit_mode, const Taken& taken,
+                             Instant now);
   [[gnu::noinline]] Admission DecideWithoutRoom(const Request& request,
                                                 Waiter* waiter,
                                                 const Taken& taken,
@@ -173,6 +178,7 @@ class Guard {
                 Totals totals, Instant now);
   Admission Run(const Request& request, Reason reason, bool counted,
                 const Taken& taken, Instant now);
+  void End(const Permit::Data& permit, Outcome outcome, Instant now);
   Admission Refuse(const Request& request, Reason reason, int64_t queued,
                    uint8_t rank, const Taken& taken);
   Admission Shed(const Request& request, Reason reason, Duration retry_after);

@@ -158,15 +158,31 @@ Admission Guard::Decide(const Request& request, Waiter* waiter, Instant now) {
   if (now >= request.deadline && !GoesOn(request, Stage::kDeadline)) {
     return Refuse(request, Reason::kDeadline, 0, 0, {});
   }
-  Taken taken;
   if (stages_of_[request.resource] != 0) [[unlikely]] {
-    if (const auto refusal = PassStages(request, taken, now)) {
-      GiveBack(request, taken);
-      return Shed(request, refusal->reason, refusal->retry_after);
-    }
+    return DecideStaged(request, waiter, now);
   }
+  return DecideByCapacity(request, waiter, mode(Stage::kLimit), {}, now);
+}
+
+// The same for a resource that has stages between deadline and level.
+Admission Guard::DecideStaged(const Request& request, Waiter* waiter,
+                              Instant now) {
+  Taken taken;
+  if (const auto refusal = PassStages(request, taken, now)) {
+    GiveBack(request, taken);
+    return Shed(request, refusal->reason, refusal->retry_after);
+  }
+  const Resource& resource = policy_->resources[request.resource];
+  return DecideByCapacity(request, waiter,
+                          resource.stages[Index(Stage::kLimit)], taken, now);
+}
+
+// Level and limit.
+Admission Guard::DecideByCapacity(const Request& request, Waiter* waiter,
+                                  StageMode limit_mode, const Taken& taken,
+                                  Instant now) {
   CountArrival(request, now);
-  if (mode(Stage::kLimit) == StageMode::kOff) {
+  if (limit_mode == StageMode::kOff) {
     return Run(request, Reason::kRoom, /*counted=*/false, taken, now);
   }
   if (!Tight() && Acquire()) {
@@ -300,14 +316,19 @@ void Guard::Finish(Permit&& permit, Outcome outcome, Instant now) {
   assert(data.guard == this);
   data.guard = nullptr;
   now = Advance(now);
+  // A way of its own, so that the usual one need not prepare for the call.
+  if (data.in_system) [[unlikely]]
+    return EndInSystem(data, outcome, now);
+  End(data, outcome, now);
+}
+
+void Guard::End(const Permit::Data& data, Outcome outcome, Instant now) {
   if (!data.exempt) {
     Count(FinishedCounter(outcome), data.criticality);
     if (now > data.deadline) Count(ClassCounter::late_total, data.criticality);
     if (outcome != Outcome::kIgnored) shard_.latency.Record(now - data.arrived);
     if (data.drill != DrillSide::kNone) CountDrilled(data, outcome, now);
   }
-  if (data.in_system) [[unlikely]]
-    EndInSystem(data, outcome, now);
   if (!data.counted) return;
   shard_.inflight.store(--inflight_, kRelaxed);
   if (outcome < Outcome::kCancelled) Sample(data, now);

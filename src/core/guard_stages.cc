@@ -169,6 +169,7 @@ void Guard::EndInSystem(const Permit::Data& permit, Outcome outcome,
   region_.rates.system.Complete(policy_->system, SignalsAt(now),
                                 now - permit.admitted_at,
                                 outcome < Outcome::kCancelled, now);
+  End(permit, outcome, now);
 }
 
 void Guard::LeaveSystem() {
