@@ -2,6 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <string>
+
 #include "echo.pb.h"
 #include "server_call.h"
 
@@ -55,6 +61,37 @@ TEST(DetailsTest, LongTextsAreWrittenWhole) {
   ASSERT_TRUE(status.ParseFromString(
       EncodeStatus({.message = text, .reason = "limit", .resource = text})));
   EXPECT_EQ(status.message(), text);
+}
+
+// The code in docs/grpc.md is the one in examples/grpc/main.cc.
+TEST(DocsTest, TheExamplesAreTheOnesThatAreBuilt) {
+  const std::string root = std::getenv("WEIR_SOURCE_DIR");
+  const auto read = [](const std::string& path) {
+    std::ifstream file(path);
+    EXPECT_TRUE(file) << path;
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  const std::string docs = read(root + "/docs/grpc.md");
+  std::istringstream source(read(root + "/examples/grpc/main.cc"));
+  int blocks = 0;
+  bool inside = false;
+  std::string block;
+  size_t indent = 0;
+  for (std::string line; std::getline(source, line);) {
+    const size_t mark = line.find("// docs: ");
+    if (mark == std::string::npos) {
+      if (inside) block += "    " + line.substr(indent) + "\n";
+      continue;
+    }
+    if (inside) {
+      EXPECT_NE(docs.find("\n" + block), std::string::npos) << block;
+      ++blocks;
+    }
+    inside = !inside;
+    indent = mark;
+    block = "";
+  }
+  EXPECT_EQ(blocks, 3);
 }
 
 TEST(ServerCallTest, PeersAreReadAsGrpcWritesThem) {

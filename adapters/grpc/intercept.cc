@@ -2,13 +2,9 @@
 
 #include <grpc/grpc.h>
 
-#include <map>
-#include <mutex>
-#include <optional>
-#include <string>
 #include <utility>
 
-#include "private_api.h"
+#include "messages.h"
 #include "server_call.h"
 #include "weir/host/clock.h"
 
@@ -49,7 +45,9 @@ class Interceptor final : public ::grpc::experimental::Interceptor,
     ::grpc::ServerContextBase& context = *info_.server_context();
     const Instant now = Now();
     ServerCallView view(context, now);
-    if (guard_.Ask(*this, method_, view, now, false) == Verdict::kAdmit) return;
+    if (guard_.Ask(*this, method_, view, now, false) == Verdict::kAdmit) {
+      return NoteCriticality(*this, context);
+    }
     const ::grpc::Status status = Refuse(guard_, *this, context, now);
     grpc_call_cancel_with_status(
         context.c_call(), static_cast<grpc_status_code>(status.error_code()),
@@ -86,31 +84,17 @@ class Factory final
     : public ::grpc::experimental::ServerInterceptorFactoryInterface {
  public:
   explicit Factory(std::shared_ptr<ServiceGuard> guard)
-      : guard_(std::move(guard)) {}
+      : guard_(std::move(guard)), methods_(*guard_) {}
 
   ::grpc::experimental::Interceptor* CreateServerInterceptor(
       ServerRpcInfo* info) override {
-    const auto method = Find(info->method());
+    const auto method = methods_.Find(info->method());
     return method ? new Interceptor(*guard_, *method, *info) : nullptr;
   }
 
  private:
-  std::optional<ServiceGuard::Method> Find(std::string_view name) {
-    const std::lock_guard lock(mutex_);
-    const auto it = methods_.find(name);
-    if (it != methods_.end()) return it->second;
-    std::optional<ServiceGuard::Method> method;
-    if (!IsExempt(name)) {
-      if (auto handle = guard_->Register(name)) method = *handle;
-    }
-    methods_.emplace(name, method);
-    return method;
-  }
-
   const std::shared_ptr<ServiceGuard> guard_;
-  std::mutex mutex_;
-  std::map<std::string, std::optional<ServiceGuard::Method>, std::less<>>
-      methods_;
+  KnownMethods methods_;
 };
 
 }  // namespace

@@ -18,8 +18,8 @@
 
 namespace weir::grpc {
 
-// Makes interceptors for the methods that have a resource; others, exempt ones
-// and those of completion queues (`is_async` says so) are left alone.
+// Makes interceptors for the methods that have a resource and are not exempt;
+// for those of completion queues too, which must do without a CallPermit then.
 std::unique_ptr<::grpc::experimental::ServerInterceptorFactoryInterface>
 MakeInterceptors(std::shared_ptr<ServiceGuard> guard);
 

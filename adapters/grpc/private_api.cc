@@ -21,6 +21,7 @@
 #include <grpcpp/support/method_handler.h>
 #include <grpcpp/version_info.h>
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <functional>
@@ -64,7 +65,7 @@ using Parameter = MethodHandler::HandlerParameter;
 
 // Access to private members: an explicit instantiation may name them, and
 // defines a function that hands out the pointer.
-// Source: [ISO-CPP20] 13.9.3, access is not checked there.
+// Source: [ISO-CPP20] temp.spec, access is not checked there.
 template <typename Tag, typename Tag::type kMember>
 struct Expose {
   friend typename Tag::type Member(Tag) { return kMember; }
@@ -191,6 +192,20 @@ class WaitingThread final : public ServiceGuard::Call {
   bool decided_ = false;
 };
 
+struct Kind {
+  explicit Kind(const RpcServiceMethod& method)
+      : is_callback(method.api_type() == RpcServiceMethod::ApiType::CALL_BACK ||
+                    method.api_type() ==
+                        RpcServiceMethod::ApiType::RAW_CALL_BACK),
+        streams(method.method_type() != RpcMethod::NORMAL_RPC),
+        has_payload(method.method_type() == RpcMethod::NORMAL_RPC ||
+                    method.method_type() == RpcMethod::SERVER_STREAMING) {}
+
+  bool is_callback;
+  bool streams;
+  bool has_payload;  // One request, which comes with the call.
+};
+
 // What RunHandler() got.
 struct Saved {
   explicit Saved(const Parameter& p)
@@ -201,19 +216,19 @@ struct Saved {
 
   ApiCall* call;
   ServerContextBase* context;
-  grpc_byte_buffer* payload;  // Null for streams of requests.
+  grpc_byte_buffer* payload;  // Null: none came.
   std::function<void()> requester;
 };
 
-// Parses the payload, if there is one, and runs the handler.
-void Run(MethodHandler& handler, const Saved& saved, ApiCall* call,
-         std::function<void()> requester) {
+// Parses the payload, if the method has one, and runs the handler.  A caller
+// that leaves early may have sent none: the parser says what becomes of that.
+void Run(MethodHandler& handler, bool has_payload, const Saved& saved,
+         ApiCall* call, std::function<void()> requester) {
   ::grpc::Status status;
   void* data = nullptr;
-  void* request =
-      saved.payload == nullptr
-          ? nullptr
-          : handler.Deserialize(call->call(), saved.payload, &status, &data);
+  void* request = has_payload ? handler.Deserialize(call->call(), saved.payload,
+                                                    &status, &data)
+                              : nullptr;
   handler.RunHandler(Parameter(call, saved.context, request, status, data,
                                std::move(requester)));
 }
@@ -248,14 +263,14 @@ void RefuseCallback(Saved saved, const ::grpc::Status& status) {
 // A call of the callback API; deletes itself.
 class CallbackCall final : public ServiceGuard::Call {
  public:
-  CallbackCall(ServiceGuard& guard, MethodHandler& inner, bool streams,
+  CallbackCall(ServiceGuard& guard, MethodHandler& inner, Kind kind,
                const Parameter& parameter)
-      : guard_(guard), inner_(inner), streams_(streams), saved_(parameter) {}
+      : guard_(guard), inner_(inner), kind_(kind), saved_(parameter) {}
 
   static void Begin(ServiceGuard& guard, ServiceGuard::Method method,
-                    MethodHandler& inner, bool streams,
+                    MethodHandler& inner, Kind kind,
                     const Parameter& parameter) {
-    auto* call = new CallbackCall(guard, inner, streams, parameter);
+    auto* call = new CallbackCall(guard, inner, kind, parameter);
     const Instant now = Now();
     ServerCallView view(*parameter.server_context, now);
     if (guard.Ask(*call, method, view, now) != Verdict::kQueue) {
@@ -280,9 +295,10 @@ class CallbackCall final : public ServiceGuard::Call {
       RefuseCallback(saved, status);
       return;
     }
+    NoteCriticality(*this, *saved_.context);
     // gRPC itself begins with an operation that tells when the caller leaves.
-    watch_.emplace(guard_, *this, *saved_.call, streams_, 1);
-    Run(inner_, saved_, watch_->call(), [this] { Done(); });
+    watch_.emplace(guard_, *this, *saved_.call, kind_.streams, 1);
+    Run(inner_, kind_.has_payload, saved_, watch_->call(), [this] { Done(); });
   }
 
   void Done() {
@@ -294,7 +310,7 @@ class CallbackCall final : public ServiceGuard::Call {
 
   ServiceGuard& guard_;
   MethodHandler& inner_;
-  const bool streams_;
+  const Kind kind_;
   Saved saved_;
   std::optional<::grpc::Alarm> alarm_;
   std::optional<Watch> watch_;
@@ -303,12 +319,11 @@ class CallbackCall final : public ServiceGuard::Call {
 class GuardedHandler final : public MethodHandler {
  public:
   GuardedHandler(std::shared_ptr<ServiceGuard> guard,
-                 ServiceGuard::Method method, bool is_callback, bool streams,
+                 ServiceGuard::Method method, Kind kind,
                  std::unique_ptr<MethodHandler> inner)
       : guard_(std::move(guard)),
         method_(method),
-        is_callback_(is_callback),
-        streams_(streams),
+        kind_(kind),
         inner_(std::move(inner)) {}
 
   // Leaves the payload as it is.
@@ -318,8 +333,8 @@ class GuardedHandler final : public MethodHandler {
   }
 
   void RunHandler(const Parameter& parameter) override {
-    if (is_callback_) {
-      CallbackCall::Begin(*guard_, method_, *inner_, streams_, parameter);
+    if (kind_.is_callback) {
+      CallbackCall::Begin(*guard_, method_, *inner_, kind_, parameter);
     } else {
       RunSync(parameter);
     }
@@ -341,26 +356,21 @@ class GuardedHandler final : public MethodHandler {
     if (!call.admitted()) {
       return RefuseSync(saved, Refuse(*guard_, call, *saved.context, Now()));
     }
-    Watch watch(*guard_, call, *saved.call, streams_, 0);
-    Run(*inner_, saved, watch.call(), nullptr);
+    NoteCriticality(call, *saved.context);
+    Watch watch(*guard_, call, *saved.call, kind_.streams, 0);
+    Run(*inner_, kind_.has_payload, saved, watch.call(), nullptr);
     watch.End();
   }
 
   const std::shared_ptr<ServiceGuard> guard_;
   const ServiceGuard::Method method_;
-  const bool is_callback_;
-  const bool streams_;
+  const Kind kind_;
   const std::unique_ptr<MethodHandler> inner_;
   std::atomic<int> waiting_{0};  // Threads.
 };
 
-bool IsGuarded(RpcServiceMethod& method) {
+bool IsGuarded(const RpcServiceMethod& method) {
   return dynamic_cast<GuardedHandler*>(method.handler()) != nullptr;
-}
-
-bool IsCallback(const RpcServiceMethod& method) {
-  return method.api_type() == RpcServiceMethod::ApiType::CALL_BACK ||
-         method.api_type() == RpcServiceMethod::ApiType::RAW_CALL_BACK;
 }
 
 }  // namespace
@@ -369,6 +379,15 @@ bool KnowsPrivateApi() { return true; }
 
 bool HasInterceptors(::grpc::ServerBuilder& builder) {
   return !(builder.*Member(Interceptors())).empty();
+}
+
+bool ReadsStreams(const ::grpc::Service& service) {
+  const auto& methods = service.*Member(Methods());
+  return std::any_of(methods.begin(), methods.end(), [](const auto& method) {
+    return method != nullptr && IsGuarded(*method) &&
+           (method->method_type() == RpcMethod::CLIENT_STREAMING ||
+            method->method_type() == RpcMethod::BIDI_STREAMING);
+  });
 }
 
 std::optional<Error> GuardHandlers(std::shared_ptr<ServiceGuard> guard,
@@ -385,9 +404,8 @@ std::optional<Error> GuardHandlers(std::shared_ptr<ServiceGuard> guard,
   }
   for (const auto& [method, handle] : found) {
     std::unique_ptr<MethodHandler>& handler = method->*Member(Handler());
-    handler = std::make_unique<GuardedHandler>(
-        guard, handle, IsCallback(*method),
-        method->method_type() != RpcMethod::NORMAL_RPC, std::move(handler));
+    handler = std::make_unique<GuardedHandler>(guard, handle, Kind(*method),
+                                               std::move(handler));
   }
   return std::nullopt;
 }
@@ -396,6 +414,7 @@ std::optional<Error> GuardHandlers(std::shared_ptr<ServiceGuard> guard,
 
 bool KnowsPrivateApi() { return false; }
 bool HasInterceptors(::grpc::ServerBuilder&) { return false; }
+bool ReadsStreams(const ::grpc::Service&) { return false; }
 std::optional<Error> GuardHandlers(std::shared_ptr<ServiceGuard>,
                                    ::grpc::Service&) {
   return Error{"this version of gRPC is not known"};

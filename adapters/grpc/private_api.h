@@ -30,6 +30,9 @@ bool KnowsPrivateApi();
 std::optional<Error> GuardHandlers(std::shared_ptr<ServiceGuard> guard,
                                    ::grpc::Service& service);
 
+// Whether a guarded method of it reads streams of messages.
+bool ReadsStreams(const ::grpc::Service& service);
+
 // Whether somebody else's interceptors were given to the builder.  They would
 // be shown requests that are not parsed yet.
 bool HasInterceptors(::grpc::ServerBuilder& builder);

@@ -3,6 +3,7 @@
 #include <grpc/support/log.h>
 
 #include "intercept.h"
+#include "messages.h"
 #include "private_api.h"
 #include "server_call.h"
 #include "weir/host/clock.h"
@@ -40,12 +41,22 @@ std::optional<Error> GuardedServerBuilder::Guard() {
         "GuardedServerBuilder::SetInterceptorCreators()"};
   }
   if (use_interceptors_ || !KnowsPrivateApi()) {
+    // What arrives passes the last one first, and the first message ends what
+    // a stream's start held.
+    creators_.push_back(MakeMessageInterceptors(guard_));
     creators_.push_back(MakeInterceptors(guard_));
     experimental().SetInterceptorCreators(std::move(creators_));
     return std::nullopt;
   }
+  bool reads_streams = false;
   for (const NamedService* named : services()) {
     if (auto error = GuardHandlers(guard_, *named->service)) return error;
+    reads_streams = reads_streams || ReadsStreams(*named->service);
+  }
+  // Interceptors cost every call something, so only where there is need.
+  if (reads_streams) {
+    creators_.push_back(MakeMessageInterceptors(guard_));
+    experimental().SetInterceptorCreators(std::move(creators_));
   }
   return std::nullopt;
 }
@@ -86,7 +97,10 @@ bool CallPermit::Enter(ServiceGuard& guard, ServiceGuard::Method method,
 
 std::optional<::grpc::Status> CallPermit::Entered(
     ::grpc::ServerContextBase& context) {
-  if (admitted()) return std::nullopt;
+  if (admitted()) {
+    NoteCriticality(*this, context);
+    return std::nullopt;
+  }
   return Refuse(*guard_, *this, context, Now());
 }
 

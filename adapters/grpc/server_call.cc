@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
+#include <map>
 
 #include "details.h"
+#include "weir/client/wire.h"
 
 namespace weir::grpc {
 namespace {
@@ -34,16 +37,17 @@ std::string AddressText(std::string_view peer) {
 }  // namespace
 
 Instant DeadlineOf(const ::grpc::ServerContextBase& context) {
-  gpr_timespec deadline = context.raw_deadline();
-  if (gpr_time_cmp(deadline, gpr_inf_future(deadline.clock_type)) == 0) {
-    return kNever;
-  }
-  deadline = gpr_convert_clock_type(deadline, GPR_CLOCK_MONOTONIC);
+  return InstantOf(context.raw_deadline());
+}
+
+Instant InstantOf(gpr_timespec time) {
+  if (gpr_time_cmp(time, gpr_inf_future(time.clock_type)) == 0) return kNever;
+  time = gpr_convert_clock_type(time, GPR_CLOCK_MONOTONIC);
   // Chosen: a century from the clock's start is never.
   constexpr int64_t kMostSeconds = int64_t{100} * 365 * 86400;
-  if (deadline.tv_sec > kMostSeconds) return kNever;
-  return Instant(std::chrono::seconds(deadline.tv_sec) +
-                 std::chrono::nanoseconds(deadline.tv_nsec));
+  if (time.tv_sec > kMostSeconds) return kNever;
+  return Instant(std::chrono::seconds(time.tv_sec) +
+                 std::chrono::nanoseconds(time.tv_nsec));
 }
 
 Instant ServerCallView::Deadline() { return DeadlineOf(context_); }
@@ -108,13 +112,38 @@ std::optional<http::Address> ParsePeer(std::string_view peer) {
   return std::nullopt;
 }
 
+void NoteCriticality(const ServiceGuard::Call& call,
+                     const ::grpc::ServerContextBase& context) {
+  const auto ref = [](std::string_view text) {
+    return ::grpc::string_ref(text.data(), text.size());
+  };
+  const ::grpc::string_ref key = ref(wire::kCriticality);
+  const ::grpc::string_ref value = ref(Name(call.request().criticality));
+  // gRPC shows the map as constant and keeps it as a variable, which nobody
+  // but this call's thread has seen yet.
+  auto& metadata =
+      const_cast<std::multimap<::grpc::string_ref, ::grpc::string_ref>&>(
+          context.client_metadata());
+  const auto [first, last] = metadata.equal_range(key);
+  if (first != last && std::next(first) == last && first->second == value) {
+    return;
+  }
+  metadata.erase(first, last);
+  metadata.emplace(key, value);
+}
+
 ::grpc::Status Refuse(ServiceGuard& guard, const ServiceGuard::Call& call,
                       ::grpc::ServerContextBase& context, Instant now) {
   const http::Answer answer = guard.AnswerTo(call, now);
   const std::string_view reason = Name(call.decision().reason);
-  context.AddTrailingMetadata("grpc-retry-pushback-ms",
-                              std::to_string(answer.pushback_ms));
-  context.AddTrailingMetadata("weir-reason", std::string(reason));
+  const auto add = [&context](std::string_view name, std::string_view value) {
+    context.AddTrailingMetadata(std::string(name), std::string(value));
+  };
+  add(wire::kPushback, std::to_string(answer.pushback_ms));
+  add(wire::kReason, reason);
+  if (const auto level = guard.Level(now)) {
+    add(wire::kLevel, wire::FormatLevel(*level).view());
+  }
   const Refusal refusal{
       .code = answer.grpc_status,
       .message = "shed by weir: " + std::string(reason),

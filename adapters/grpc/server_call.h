@@ -43,14 +43,22 @@ class ServerCallView final : public CallView {
 // Monotonic; kNever for none.  gRPC counts from the same start as the clock of
 // weir/host does, give or take its rounding to the millisecond.
 Instant DeadlineOf(const ::grpc::ServerContextBase& context);
+Instant InstantOf(gpr_timespec time);
+
+// Notes in the metadata of an admitted call, as `weir-criticality`, what it was
+// decided by, for ScopeOf().  What its caller wrote there is gone: it may not
+// have been trusted.
+void NoteCriticality(const ServiceGuard::Call& call,
+                     const ::grpc::ServerContextBase& context);
 
 // "ipv4:1.2.3.4:80", "ipv6:[::1]:80" (as "%5B::1%5D" too), "unix:..." as
 // 127.0.0.1; who can connect to a unix socket is on this machine.
 std::optional<http::Address> ParsePeer(std::string_view peer);
 
 // Adds what comes with a refusal to the trailing metadata
-// (`grpc-retry-pushback-ms`, `weir-reason`), and returns the status to finish
-// with; its details hold a google.rpc.Status with RetryInfo and ErrorInfo.
+// (`grpc-retry-pushback-ms`, `weir-reason`, `weir-level`), and returns the
+// status to finish with; its details hold a google.rpc.Status with RetryInfo
+// and ErrorInfo.
 ::grpc::Status Refuse(ServiceGuard& guard, const ServiceGuard::Call& call,
                       ::grpc::ServerContextBase& context, Instant now);
 

@@ -223,9 +223,10 @@ TEST_P(ServerTest, EveryKindOfCallIsAnsweredAndCountedOnce) {
   world.Stop();
   ExpectAllEnded(world);
   const Snapshot snapshot = world.Read();
-  EXPECT_EQ(Sum(snapshot, ClassCounter::offered_total), 4u);
+  // Four starts, and six messages that came after the start.
+  EXPECT_EQ(Sum(snapshot, ClassCounter::offered_total), 10u);
   EXPECT_EQ(Sum(snapshot, ClassCounter::finished_ok_total), 1u);
-  EXPECT_EQ(Sum(snapshot, ClassCounter::finished_ignored_total), 3u);
+  EXPECT_EQ(Sum(snapshot, ClassCounter::finished_ignored_total), 9u);
 }
 
 TEST_P(ServerTest, EveryKindOfCallIsRefusedWithOneStatus) {
@@ -327,7 +328,7 @@ TEST_P(ServerTest, CallsOfAConnectionThatBreaksEnd) {
   ExpectAllEnded(world);
 }
 
-TEST_P(ServerTest, AStreamHoldsItsPlaceForItsStartOnly) {
+TEST_P(ServerTest, AStreamThatIsIdleHoldsNoPlace) {
   World world(GetParam(), MakePolicy());
   ::grpc::ClientContext context;
   auto stream = world.stub->Talk(&context);
@@ -336,9 +337,103 @@ TEST_P(ServerTest, AStreamHoldsItsPlaceForItsStartOnly) {
   ASSERT_TRUE(stream->Write(words));
   ASSERT_TRUE(stream->Read(&words));
   EXPECT_EQ(world.Read().inflight, 0);
-  EXPECT_EQ(Sum(world.Read(), ClassCounter::admitted_total), 1u);
+  EXPECT_EQ(Sum(world.Read(), ClassCounter::admitted_total), 2u);
   stream->WritesDone();
   EXPECT_TRUE(stream->Finish().ok());
+  world.Stop();
+  ExpectAllEnded(world);
+}
+
+TEST_P(ServerTest, AMessageHoldsAPlaceWhileItIsHandled) {
+  World world(GetParam(), MakePolicy());
+  ::grpc::ClientContext context;
+  auto stream = world.stub->Talk(&context);
+  Words words;
+  words.set_text("hold");
+  ASSERT_TRUE(stream->Write(words));
+  world.stage.WaitForHeld(1);
+  EXPECT_EQ(world.Read().inflight, 1);
+  world.stage.Release();
+  ASSERT_TRUE(stream->Read(&words));
+  EXPECT_EQ(world.Read().inflight, 0);
+  stream->WritesDone();
+  EXPECT_TRUE(stream->Finish().ok());
+  world.Stop();
+  ExpectAllEnded(world);
+}
+
+TEST_P(ServerTest, AMessageWaitsForRoomAndIsNotLost) {
+  World world(GetParam(), MakePolicy(1));
+  ::grpc::ClientContext context;
+  auto stream = world.stub->Talk(&context);
+  Words words;
+  words.set_text("before");
+  ASSERT_TRUE(stream->Write(words));
+  ASSERT_TRUE(stream->Read(&words));
+  auto call = world.SayLater("hold");
+  world.stage.WaitForHeld(1);
+  words.set_text("after");
+  ASSERT_TRUE(stream->Write(words));
+  WaitUntil([&] { return Sum(world.Read(), ClassCounter::waited_total) == 1; });
+  EXPECT_EQ(world.stage.handled(), 2);
+  world.stage.Release();
+  ASSERT_TRUE(stream->Read(&words));
+  EXPECT_EQ(words.text(), "after");
+  EXPECT_TRUE(call.get().ok());
+  stream->WritesDone();
+  EXPECT_TRUE(stream->Finish().ok());
+  world.Stop();
+  ExpectAllEnded(world);
+}
+
+TEST_P(ServerTest, AStreamWhoseMessageFindsNoRoomInTimeEnds) {
+  Policy policy = MakePolicy(1);
+  policy.deadline_from.clear();
+  policy.resources[0].deadline = 100ms;
+  World world(GetParam(), policy);
+  ::grpc::ClientContext context;
+  auto stream = world.stub->Talk(&context);
+  Words words;
+  words.set_text("before");
+  ASSERT_TRUE(stream->Write(words));
+  ASSERT_TRUE(stream->Read(&words));
+  auto call = world.SayLater("hold");
+  world.stage.WaitForHeld(1);
+  ASSERT_TRUE(stream->Write(words));
+  EXPECT_FALSE(stream->Read(&words));
+  const Status status = stream->Finish();
+  EXPECT_EQ(status.error_code(), StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_EQ(status.error_message(), "shed by weir: deadline");
+  world.stage.Release();
+  call.get();
+  world.Stop();
+  ExpectAllEnded(world);
+}
+
+// As a caller does that is cancelled between its first and second frame.
+TEST_P(ServerTest, ACallWithoutAPayloadEnds) {
+  World world(GetParam(), MakePolicy());
+  ::grpc::GenericStub stub(world.channel);
+  for (const char* method :
+       {"/weir.grpc.testing.Echo/Say", "/weir.grpc.testing.Echo/Repeat"}) {
+    ::grpc::ClientContext context;
+    ::grpc::CompletionQueue queue;
+    auto call = stub.PrepareCall(&context, method, &queue);
+    const auto next = [&queue] {
+      void* tag = nullptr;
+      bool ok = false;
+      EXPECT_TRUE(queue.Next(&tag, &ok));
+    };
+    call->StartCall(nullptr);
+    next();
+    call->WritesDone(nullptr);
+    next();
+    Status status;
+    call->Finish(&status, nullptr);
+    next();
+    EXPECT_FALSE(status.ok()) << method;
+  }
+  EXPECT_EQ(world.stage.handled(), 0);
   world.Stop();
   ExpectAllEnded(world);
 }

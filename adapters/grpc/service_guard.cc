@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
@@ -12,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "weir/client/draws.h"
+#include "weir/client/overload_level.h"
 #include "weir/config/nearest.h"
 #include "weir/config/policy.h"
 #include "weir/config/policy_file.h"
@@ -159,6 +162,7 @@ class ServiceGuard::Impl {
       }
       decided = Collect(shard);
     }
+    if (verdict != Verdict::kQueue) NoteLevel(call, now);
     Tell(decided);
     WakeFor(shard);
     return verdict;
@@ -193,7 +197,8 @@ class ServiceGuard::Impl {
     Shard& shard = ShardOf(call);
     const bool expired = now >= call.request_.deadline;
     const std::lock_guard lock(shard.mutex);
-    return http::AnswerTo(call.decision_, *shard.policy, expired, Random());
+    return http::AnswerTo(call.decision_, *shard.policy, expired,
+                          static_cast<uint32_t>(Random() >> 32));
   }
 
   std::string ResourceName(const Call& call) {
@@ -204,6 +209,10 @@ class ServiceGuard::Impl {
     return call.request_.resource < resources.size()
                ? resources[call.request_.resource].name
                : std::string();
+  }
+
+  std::optional<OverloadLevel> Level(Instant now) {
+    return level_.Read(now, Random());
   }
 
   void Stop() {
@@ -274,9 +283,26 @@ class ServiceGuard::Impl {
     return first;
   }
 
-  static void Tell(Call* first) {
+  void NoteLevel(const Call& call, Instant now) {
+    const Criticality criticality = call.request_.criticality;
+    switch (call.decision_.reason) {
+      case Reason::kRoom:
+      case Reason::kWaited:
+        return level_.OnAdmitted(criticality, now);
+      case Reason::kLevel:
+      case Reason::kLimit:
+        return level_.OnRefused(criticality, now);
+      default:
+        return;
+    }
+  }
+
+  void Tell(Call* first) {
+    if (first == nullptr) return;
+    const Instant now = Now();
     while (first != nullptr) {
       Call* next = first->next_;
+      NoteLevel(*first, now);
       first->Decided();  // It may be gone after that.
       first = next;
     }
@@ -411,11 +437,11 @@ class ServiceGuard::Impl {
   }
 
   // Source: [STEELE2014], splitmix64.
-  uint32_t Random() {
+  uint64_t Random() {
     uint64_t z = random_.fetch_add(0x9e3779b97f4a7c15) + 0x9e3779b97f4a7c15;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
     z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return static_cast<uint32_t>((z ^ (z >> 31)) >> 32);
+    return z ^ (z >> 31);
   }
 
   const Options options_;
@@ -430,6 +456,7 @@ class ServiceGuard::Impl {
   Region* region_ = nullptr;
   std::vector<Shard> shards_;
   std::atomic<uint64_t> random_{0};
+  LevelMeter level_;
 
   // Of the thread, but for stopping_ and sleeps_until_.
   std::optional<config::PolicyFile> file_;
@@ -494,6 +521,10 @@ http::Answer ServiceGuard::AnswerTo(const Call& call, Instant now) {
 
 std::string ServiceGuard::ResourceName(const Call& call) {
   return impl_->ResourceName(call);
+}
+
+std::optional<OverloadLevel> ServiceGuard::Level(Instant now) {
+  return impl_->Level(now);
 }
 
 void ServiceGuard::Stop() { impl_->Stop(); }

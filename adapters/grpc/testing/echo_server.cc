@@ -90,7 +90,8 @@ Status SyncEcho::Say(::grpc::ServerContext* context, const Words* request,
                      Words* response) {
   stage_.Enter(*request, [&] { return context->IsCancelled(); });
   if (request->text() == "throw") throw std::runtime_error("as asked");
-  return Answer(*request, response);
+  return say_ ? say_(*context, *request, *response)
+              : Answer(*request, response);
 }
 
 Status SyncEcho::Gather(::grpc::ServerContext*,

@@ -61,7 +61,11 @@ class Stage {
 
 class SyncEcho final : public Echo::Service {
  public:
-  explicit SyncEcho(Stage& stage) : stage_(stage) {}
+  using SayFunction = std::function<::grpc::Status(::grpc::ServerContext&,
+                                                   const Words&, Words&)>;
+  // `say`, when given, is what Say() does.
+  explicit SyncEcho(Stage& stage, SayFunction say = nullptr)
+      : stage_(stage), say_(std::move(say)) {}
 
   ::grpc::Status Say(::grpc::ServerContext*, const Words*, Words*) override;
   ::grpc::Status Gather(::grpc::ServerContext*, ::grpc::ServerReader<Words>*,
@@ -73,6 +77,7 @@ class SyncEcho final : public Echo::Service {
 
  private:
   Stage& stage_;
+  const SayFunction say_;
 };
 
 class CallbackEcho final : public Echo::CallbackService {

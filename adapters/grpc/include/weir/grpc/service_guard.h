@@ -25,6 +25,7 @@
 #include <string>
 #include <string_view>
 
+#include "weir/client/overload_level.h"
 #include "weir/decision.h"
 #include "weir/http/answer.h"
 #include "weir/http/request_inputs.h"
@@ -136,6 +137,10 @@ class ServiceGuard {
   http::Answer AnswerTo(const Call& call, Instant now);
   // The resource's name in the policy in force; for messages.
   std::string ResourceName(const Call& call);
+
+  // What to tell callers about whom this process refuses; nothing when there is
+  // nobody of whom nothing is admitted.
+  std::optional<OverloadLevel> Level(Instant now);
 
   // Sheds what waits, and from now on what would have to, with kShutdown.
   void Stop();

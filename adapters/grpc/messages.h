@@ -1,0 +1,52 @@
+// The messages that streams bring.
+//
+// A stream is admitted when it starts, and then may live for days; how long
+// says nothing.  What it costs is its messages.  So each one that arrives asks
+// for a place like a call does, and holds it until the handler turns to its
+// next operation: reads on, writes, or ends.
+//
+// No message is lost.  One that has to wait, or is refused for now, stays where
+// it is, so the stream is not read on, and flow control lets its client feel
+// that.  When the budget of a message is over, the stream ends with the status
+// of the refusal.
+//
+// An interceptor, gRPC's public API: only that sees messages arrive, and may
+// keep one back.
+
+#ifndef WEIR_ADAPTERS_GRPC_MESSAGES_H_
+#define WEIR_ADAPTERS_GRPC_MESSAGES_H_
+
+#include <grpcpp/support/server_interceptor.h>
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "weir/grpc/service_guard.h"
+
+namespace weir::grpc {
+
+// The methods that interceptors meet, registered when they first do.
+class KnownMethods {
+ public:
+  explicit KnownMethods(ServiceGuard& guard) : guard_(guard) {}
+
+  // Nothing for those that are exempt or have no resource.
+  std::optional<ServiceGuard::Method> Find(std::string_view name);
+
+ private:
+  ServiceGuard& guard_;
+  std::mutex mutex_;
+  std::map<std::string, std::optional<ServiceGuard::Method>, std::less<>>
+      methods_;
+};
+
+std::unique_ptr<::grpc::experimental::ServerInterceptorFactoryInterface>
+MakeMessageInterceptors(std::shared_ptr<ServiceGuard> guard);
+
+}  // namespace weir::grpc
+
+#endif  // WEIR_ADAPTERS_GRPC_MESSAGES_H_
