@@ -34,12 +34,12 @@ struct Snapshot {
   struct Resource {
     std::string name;
     bool paused = false;  // By the policy.
-    bool deaf = false;    // Its switch stage refuses nothing.
-    Switch by_hand{};     // Maybe over.
-    uint8_t levels = 0;   // Degrade levels that it has.
-    uint8_t level = 0;    // What its ladder chose.
     uint64_t offered = 0;
     uint64_t shed = 0;
+    bool deaf = false;   // Its switch stage refuses nothing.
+    Switch by_hand{};    // Maybe over.
+    uint8_t levels = 0;  // Degrade levels that it has.
+    uint8_t level = 0;   // What its ladder chose.
   };
   struct Worker {
     int shard = 0;
