@@ -13,12 +13,16 @@
 #include "weir/rivals/dagor.h"
 #include "weir/rivals/envoy_admission.h"
 #include "weir/rivals/envoy_gradient.h"
+#include "weir/rivals/envoy_retry_budget.h"
 #include "weir/rivals/failsafe_limiter.h"
 #include "weir/rivals/failsafe_priority.h"
 #include "weir/rivals/failsafe_throttler.h"
+#include "weir/rivals/finagle_retry_budget.h"
 #include "weir/rivals/fixed_limit.h"
 #include "weir/rivals/folly_codel.h"
+#include "weir/rivals/gozero_breaker.h"
 #include "weir/rivals/gozero_shedder.h"
+#include "weir/rivals/grpc_retry_throttle.h"
 #include "weir/rivals/netflix_aimd.h"
 #include "weir/rivals/netflix_gradient.h"
 #include "weir/rivals/netflix_gradient2.h"
@@ -249,6 +253,26 @@ constexpr Entry kEntries[] = {
                                                          .least_requests = 100,
                                                          .window = seconds(3),
                                                          .slices = 10});
+     }},
+    {"gozero-breaker", Seat::kCaller,
+     "client side throttle, K from 1.5 to 1.1 over 10 s",
+     [](const World&) {
+       return MakeRival<GoZeroBreaker>(GoZeroBreaker::Config{});
+     }},
+    {"grpc-retry-throttle", Seat::kCaller,
+     "no retries while half of the tokens are gone",
+     [](const World&) {
+       return MakeRival<GrpcRetryThrottle>(GrpcRetryThrottle::Config{});
+     }},
+    {"finagle-retry-budget", Seat::kCaller,
+     "retries up to a fifth of the requests of 10 s",
+     [](const World&) {
+       return MakeRival<FinagleRetryBudget>(FinagleRetryBudget::Config{});
+     }},
+    {"envoy-retry-budget", Seat::kCaller,
+     "retries up to a fifth of what is in flight",
+     [](const World&) {
+       return MakeRival<EnvoyRetryBudget>(EnvoyRetryBudget::Config{});
      }},
 
     {"mutant-minimum", Seat::kFront, "always a limit of 1",

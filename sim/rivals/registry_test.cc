@@ -41,9 +41,9 @@ TEST(RegistryTest, NamesAreUniqueLowerCaseWords) {
 
 TEST(RegistryTest, FindsByNameAndByVendor) {
   EXPECT_THAT(NamesOf(FindRivals("brpc-auto")), ElementsAre("brpc-auto"));
-  EXPECT_THAT(
-      NamesOf(FindRivals("envoy")),
-      ElementsAre("envoy-gradient", "envoy-gradient-10s", "envoy-admission"));
+  EXPECT_THAT(NamesOf(FindRivals("envoy")),
+              ElementsAre("envoy-gradient", "envoy-gradient-10s",
+                          "envoy-admission", "envoy-retry-budget"));
   // The name of a law is not the vendor of its variants.
   EXPECT_THAT(NamesOf(FindRivals("envoy-gradient")),
               ElementsAre("envoy-gradient"));

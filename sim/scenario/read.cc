@@ -7,6 +7,7 @@
 #include <string>
 
 #include "read_parts.h"
+#include "weir/config/client_policy.h"
 #include "weir/config/units.h"
 #include "weir/scenario/capacity.h"
 #include "weir/scenario/report.h"
@@ -266,6 +267,44 @@ Retries ReadRetries(const Section& root) {
   return retries;
 }
 
+// What the guarded callers of a scenario do unless `[client_guard]` says
+// otherwise: what its other callers do, within what a guard allows.
+config::ClientSettings UsualSettings(const Scenario& scenario) {
+  config::ClientSettings settings;
+  ClientPolicy& policy = settings.policy;
+  const Retries& retries = scenario.retries;
+  policy.retries.max_retries =
+      std::min(retries.count, policy.retries.max_retries);
+  policy.retries.backoff.first = std::max(retries.backoff, Duration(1));
+  policy.retries.backoff.factor = retries.factor;
+  policy.retries.backoff.ceiling = std::clamp<Duration>(
+      retries.ceiling, policy.retries.backoff.first, std::chrono::hours(1));
+  policy.retries.on_timed_out = retries.on_timeout;
+  policy.retries.on_refused = retries.on_shed;
+  policy.retries.on_unavailable = policy.retries.on_error = retries.on_error;
+  policy.deadline.ceiling = std::chrono::hours(1);
+  policy.hedge_after = scenario.hedging.after;
+  return settings;
+}
+
+CallerRules ReadCallers(const Section& root, const Scenario& scenario) {
+  const Section section =
+      root["client_guard"].ReadTable("what callers with a client guard do");
+  CallerRules callers;
+  callers.processes = static_cast<int32_t>(
+      section["processes"]
+          .ReadInteger({.about = "processes that the clients are spread over",
+                        .floor = 1,
+                        .ceiling = 10'000,
+                        .fallback = callers.processes})
+          .value);
+  config::ClientSettings settings =
+      config::ReadClientSettings(section, UsualSettings(scenario));
+  callers.policy = settings.policy;
+  callers.allowance = settings.allowance;
+  return callers;
+}
+
 // The lengths of time that a caller waits, which depend on each other.
 void ReadPatience(const Section& root, Scenario& scenario) {
   const Value timeout = root["timeout"];
@@ -342,6 +381,7 @@ Scenario ReadScenario(const Section& root) {
                          .ceiling = kLongest,
                          .absent = "no second attempt"})
           .value;
+  scenario.callers = ReadCallers(root, scenario);
   scenario.bounds = ReadBounds(root, scenario);
   const bool queues = std::any_of(
       scenario.tiers.begin(), scenario.tiers.end(), [](const Tier& tier) {

@@ -175,6 +175,11 @@ layers = 3
 budget_ratio = 0.1
 [hedging]
 after = "100ms"
+[client_guard]
+processes = 4
+throttle = { k = 1.1 }
+[client_guard.retries]
+per_window = 600
 [[tiers]]
 name = "front"
 workers = 16
@@ -221,6 +226,17 @@ class.vital.latency_p99_ms = { max = 100 }
   EXPECT_TRUE(scenario.retries.on_shed);
   EXPECT_FALSE(scenario.retries.on_error);
   EXPECT_EQ(scenario.hedging.after, milliseconds(100));
+  // What plain callers do, within what a guard allows.
+  EXPECT_EQ(scenario.callers.processes, 4);
+  const ClientPolicy& callers = scenario.callers.policy;
+  EXPECT_EQ(callers.throttle.k, 1.1);
+  EXPECT_EQ(callers.retries.max_retries, 2);
+  EXPECT_EQ(callers.retries.backoff.first, milliseconds(50));
+  EXPECT_TRUE(callers.retries.on_refused);
+  EXPECT_TRUE(callers.retries.on_timed_out);
+  EXPECT_FALSE(callers.retries.on_error);
+  EXPECT_EQ(callers.hedge_after, milliseconds(100));
+  EXPECT_EQ(scenario.callers.allowance.retries, 600);
   ASSERT_EQ(scenario.tiers.size(), 2u);
   const Tier& front = scenario.tiers[0];
   EXPECT_EQ(front.discipline, Discipline::kSharing);

@@ -44,6 +44,57 @@ std::string NearestName(std::string_view name) {
   return std::string(nearest);
 }
 
+// The callers' side named after '@'.
+std::optional<CallerSide> FindCallers(std::string_view name) {
+  using Kind = CallerSide::Kind;
+  if (name == "plain") return CallerSide{};
+  if (name == "weir") return CallerSide{Kind::kGuard, true, nullptr};
+  for (const rivals::Entry& entry : rivals::Registry()) {
+    if (!StandsBeforeReplica(entry) && entry.name == name) {
+      return CallerSide{Kind::kLaw, true, &entry};
+    }
+  }
+  return std::nullopt;
+}
+
+std::string NearestCallers(std::string_view name) {
+  std::string_view nearest = "plain";
+  const auto consider = [&](std::string_view other) {
+    if (Distance(name, other) < Distance(name, nearest)) nearest = other;
+  };
+  consider("weir");
+  for (const rivals::Entry& entry : rivals::Registry()) {
+    if (!StandsBeforeReplica(entry)) consider(entry.name);
+  }
+  return std::string(nearest);
+}
+
+// What stands before the replicas under a name, or under one for several.
+std::vector<Algorithm> FindServers(
+    std::string_view whole, const std::shared_ptr<const Policy>& policy) {
+  if (whole == "weir" || whole == "weir-known") {
+    return {Weir(std::string(whole), policy, whole == "weir-known")};
+  }
+  const bool queued = whole.ends_with(kQueue);
+  const std::string_view name =
+      whole.substr(0, whole.size() - (queued ? kQueue.size() : 0));
+  std::vector<Algorithm> found;
+  if (name == "all") {
+    for (const rivals::Entry& entry : rivals::Registry()) {
+      if (StandsBeforeReplica(entry) && !entry.name.starts_with(kMutant)) {
+        found.push_back(RivalAlgorithm(entry, queued));
+      }
+    }
+    return found;
+  }
+  for (const rivals::Entry* entry : rivals::FindRivals(name)) {
+    if (StandsBeforeReplica(*entry)) {
+      found.push_back(RivalAlgorithm(*entry, queued));
+    }
+  }
+  return found;
+}
+
 }  // namespace
 
 Result<std::vector<Algorithm>> FindAlgorithms(
@@ -53,30 +104,27 @@ Result<std::vector<Algorithm>> FindAlgorithms(
     const size_t comma = std::min(list.find(','), list.size());
     const std::string_view whole = list.substr(0, comma);
     list.remove_prefix(std::min(comma + 1, list.size()));
-    if (whole == "weir" || whole == "weir-known") {
-      found.push_back(Weir(std::string(whole), policy, whole == "weir-known"));
-      continue;
-    }
-    const bool queued = whole.ends_with(kQueue);
-    const std::string_view name =
-        whole.substr(0, whole.size() - (queued ? kQueue.size() : 0));
-    const size_t before = found.size();
-    if (name == "all") {
-      for (const rivals::Entry& entry : rivals::Registry()) {
-        if (StandsBeforeReplica(entry) && !entry.name.starts_with(kMutant)) {
-          found.push_back(RivalAlgorithm(entry, queued));
-        }
-      }
-    } else {
-      for (const rivals::Entry* entry : rivals::FindRivals(name)) {
-        if (StandsBeforeReplica(*entry)) {
-          found.push_back(RivalAlgorithm(*entry, queued));
-        }
-      }
-    }
-    if (found.size() == before) {
+    const size_t at = whole.find('@');
+    std::vector<Algorithm> servers = FindServers(whole.substr(0, at), policy);
+    if (servers.empty()) {
+      std::string_view name = whole.substr(0, at);
+      if (name.ends_with(kQueue)) name.remove_suffix(kQueue.size());
       return Error{"no algorithm is called `" + std::string(whole) +
                    "`; the nearest is `" + NearestName(name) + "`"};
+    }
+    for (Algorithm& server : servers) {
+      if (at != std::string_view::npos) {
+        const auto callers = FindCallers(whole.substr(at + 1));
+        if (!callers) {
+          return Error{"no caller's side is called `" +
+                       std::string(whole.substr(at + 1)) +
+                       "`; the nearest is `" +
+                       NearestCallers(whole.substr(at + 1)) + "`"};
+        }
+        server.callers = *callers;
+        server.name += whole.substr(at);
+      }
+      found.push_back(std::move(server));
     }
   }
   return found;

@@ -22,8 +22,85 @@ Clients::Clients(Fabric& fabric)
     : fabric_(fabric),
       retries_(fabric.scenario.retries),
       arrivals_(fabric.scenario, fabric.seed),
+      law_random_(scenario::Mix(fabric.seed), scenario::kCallers),
       budget_(kBudgetBurst) {
+  MakeProcesses();
   ScheduleArrival();
+}
+
+void Clients::MakeProcesses() {
+  const scenario::CallerRules& rules = fabric_.scenario.callers;
+  const CallerSide& side = fabric_.algorithm.callers;
+  for (int32_t i = 0; i < rules.processes; ++i) {
+    if (fabric_.Guarded(0)) {
+      guards_.push_back(std::make_unique<GuardCaller>(
+          rules, std::make_shared<RetryAllowance>(rules.allowance),
+          scenario::Mix(fabric_.seed ^
+                        scenario::Mix(scenario::kCallers + uint64_t(i)))));
+    } else if (side.kind == CallerSide::Kind::kLaw) {
+      laws_.push_back(side.law->make({}));
+    }
+  }
+}
+
+size_t Clients::ProcessOf(const Operation& operation) const {
+  const uint64_t processes = std::max(guards_.size(), laws_.size());
+  return scenario::Mix(operation.arrival.client) % processes;
+}
+
+// Whether an attempt may leave its process.
+bool Clients::MayBegin(Operation& operation, Visit& visit, Instant now) {
+  if (Guarded()) {
+    return guards_[ProcessOf(operation)]->Begin(
+        operation.call, visit, visit.request.deadline - now, now);
+  }
+  return laws_.empty() || laws_[ProcessOf(operation)].Admit(
+                              {.now = now,
+                               .criticality = visit.request.criticality,
+                               .client = visit.request.client,
+                               .attempt = static_cast<int32_t>(visit.attempt),
+                               .draw = law_random_.Next()});
+}
+
+void Clients::AfterDrop(Operation& operation, Instant now) {
+  fabric_.metrics.OnHeld(operation, now);
+  operation.refused = true;
+  if (operation.open > 0 && operation.live[0] != kNone) return;
+  if (Guarded()) {
+    operation.given_up = true;
+    EndIfDone(operation, now);
+  } else {
+    AfterFailure(operation, retries_.on_shed, {}, now);
+  }
+}
+
+// Does what the client guard said.
+void Clients::Follow(Operation& operation, const Next& next, Instant now) {
+  switch (next.step) {
+    case Next::Step::kRetry:
+      if (operation.answered) break;
+      operation.timer = Later(next.at, Event::kRetry, operation);
+      return;
+    case Next::Step::kWait:
+      break;
+    case Next::Step::kDone:
+    case Next::Step::kGiveUp:
+      operation.given_up = true;
+      break;
+  }
+  EndIfDone(operation, now);
+}
+
+void Clients::Learn(const Operation& operation, const Visit& visit,
+                    Outcome outcome, bool refused, Instant now) {
+  if (laws_.empty()) return;
+  laws_[ProcessOf(operation)].Learn(
+      {.now = now,
+       .latency = now - visit.sent,
+       .outcome = outcome,
+       .refused = refused,
+       .criticality = visit.request.criticality,
+       .attempt = static_cast<int32_t>(visit.attempt)});
 }
 
 Timer Clients::Later(Instant when, Event event, const Operation& operation) {
@@ -63,7 +140,12 @@ void Clients::OnEvent(Instant now, uint64_t arg) {
       }
       return;
     case Event::kHedge:
-      if (!operation.answered) Attempt(operation);
+      if (operation.answered || operation.given_up) return;
+      if (Guarded() &&
+          !guards_[ProcessOf(operation)]->MayHedge(operation.call, now)) {
+        return;
+      }
+      Attempt(operation);
       return;
   }
 }
@@ -84,6 +166,12 @@ void Clients::Begin(const scenario::Arrival& arrival, Instant now) {
   fabric_.metrics.OnArrival(operation);
   fabric_.oracle.Arrive(arrival.cls, need, budget, now.time_since_epoch());
   budget_ = std::min(budget_ + retries_.budget_ratio, kBudgetBurst);
+  if (Guarded()) {
+    const std::optional<Duration>& patience = fabric_.scenario.patience;
+    operation.call = {
+        .criticality = fabric_.scenario.classes[arrival.cls].criticality,
+        .deadline = patience ? now + *patience : kNever};
+  }
   Attempt(operation);
 }
 
@@ -107,6 +195,11 @@ void Clients::Attempt(Operation& operation) {
   visit.request.client = scenario::Mix(arrival.client + uint64_t{1});
   visit.request.arrived = now;
   visit.request.deadline = now + cls.deadline;
+  if (!MayBegin(operation, visit, now)) {
+    fabric_.visits.Return(visit);
+    AfterDrop(operation, now);
+    return;
+  }
   operation.live = {visit.index, operation.live[0]};
   ++operation.open;
   fabric_.metrics.OnAttempt(visit, operation);
@@ -118,7 +211,8 @@ void Clients::Attempt(Operation& operation) {
         Later(now + fabric_.scenario.hedging.after, Event::kHedge, operation);
   }
   // Nobody acts on a timeout when there is nothing left to do.
-  if (retries_.count > 0 && retries_.on_timeout) {
+  if ((retries_.count > 0 && retries_.on_timeout) || Guarded() ||
+      !laws_.empty()) {
     fabric_.events.Cancel(operation.timer);
     operation.timer =
         fabric_.events.InOrder(now + fabric_.scenario.timeout, *this,
@@ -130,11 +224,22 @@ void Clients::Attempt(Operation& operation) {
 
 void Clients::OnTimeout(Operation& operation, Instant now) {
   operation.late = true;
+  Next next;
   for (uint32_t& live : operation.live) {
     const uint32_t index = std::exchange(live, kNone);
-    if (index != kNone) fabric_.Abandon(fabric_.visits[index]);
+    if (index == kNone) continue;
+    Visit& visit = fabric_.visits[index];
+    if (Guarded()) {
+      next = guards_[ProcessOf(operation)]->TimeOut(operation.call, visit, now);
+    }
+    Learn(operation, visit, Outcome::kTimedOut, false, now);
+    fabric_.Abandon(visit);
   }
-  AfterFailure(operation, retries_.on_timeout, {}, now);
+  if (Guarded()) {
+    Follow(operation, next, now);
+  } else {
+    AfterFailure(operation, retries_.on_timeout, {}, now);
+  }
 }
 
 void Clients::OnAnswer(Visit& visit) {
@@ -147,6 +252,16 @@ void Clients::OnAnswer(Visit& visit) {
   const Duration retry_after = visit.retry_after;
   if (ok) fabric_.metrics.OnAnswer(visit, operation, good, now);
   fabric_.metrics.OnSpent(visit.spent, good);
+  Next next;
+  if (Guarded()) {
+    next = guards_[ProcessOf(operation)]->End(operation.call, visit, now);
+  } else if (!abandoned) {
+    Learn(operation, visit,
+          !ok                             ? Outcome::kError
+          : now <= visit.request.deadline ? Outcome::kOk
+                                          : Outcome::kTimedOut,
+          reply == Reply::kShed, now);
+  }
   --operation.open;
   std::replace(operation.live.begin(), operation.live.end(), visit.index,
                kNone);
@@ -164,6 +279,10 @@ void Clients::OnAnswer(Visit& visit) {
     fabric_.events.Cancel(operation.timer);
     fabric_.events.Cancel(operation.hedge);
     operation.refused = reply == Reply::kShed;
+    if (Guarded()) {
+      Follow(operation, next, now);
+      return;
+    }
     AfterFailure(operation,
                  reply == Reply::kShed ? retries_.on_shed : retries_.on_error,
                  retry_after, now);

@@ -4,10 +4,15 @@
 #define WEIR_SIM_WORLD_CLIENTS_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <vector>
 
 #include "fabric.h"
+#include "guard_caller.h"
+#include "weir/rivals/rival.h"
 #include "weir/scenario/arrivals.h"
+#include "weir/scenario/random.h"
 
 namespace weir::sim {
 
@@ -38,10 +43,23 @@ class Clients final : public EntryCaller, private Handler {
   bool Cooperative(uint32_t client) const;
   Timer Later(Instant when, Event event, const Operation& operation);
 
+  // With a client guard, or under a rival's law.
+  void MakeProcesses();
+  bool MayBegin(Operation& operation, Visit& visit, Instant now);
+  void AfterDrop(Operation& operation, Instant now);
+  void Follow(Operation& operation, const Next& next, Instant now);
+  void Learn(const Operation& operation, const Visit& visit, Outcome outcome,
+             bool refused, Instant now);
+  bool Guarded() const { return !guards_.empty(); }
+  size_t ProcessOf(const Operation& operation) const;
+
   Fabric& fabric_;
   const scenario::Retries& retries_;
   scenario::Arrivals arrivals_;
   scenario::Arrival next_;
+  std::vector<std::unique_ptr<GuardCaller>> guards_;  // By process; or none.
+  std::vector<rivals::Rival> laws_;                   // The same.
+  scenario::Random law_random_;
   double budget_;  // Retries that may still be made, if they are budgeted.
 };
 

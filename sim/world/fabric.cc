@@ -13,7 +13,8 @@ using scenario::Stage;
 
 namespace {
 
-enum Way : uint64_t { kThere = 0, kBack = 1 };
+enum Way : uint64_t { kThere = 0, kBack = 1, kAgain = 2 };
+constexpr uint64_t kWays = 4;
 
 // Numbers of the calls that an attempt makes; those of attempts themselves
 // are small.
@@ -166,6 +167,8 @@ void Fabric::Send(Visit& visit) {
   visit.state = Visit::State::kTravelling;
   visit.reply = Reply::kOk;
   visit.retry_after = visit.spent = Duration{};
+  visit.never_retry = false;
+  visit.level.reset();
   visit.counted = visit.turned = visit.abandoned = false;
   visit.call = 0;
   visit.calls_left = visit.calls_open = 0;
@@ -174,8 +177,7 @@ void Fabric::Send(Visit& visit) {
   if (delay == Duration{}) {
     fleet[visit.replica].Receive(visit);
   } else {
-    visit.timer =
-        events.After(delay, *this, visit.index * uint64_t{2} + kThere);
+    visit.timer = events.After(delay, *this, visit.index * kWays + kThere);
   }
 }
 
@@ -184,7 +186,7 @@ void Fabric::Answer(Visit& visit) {
   if (delay == Duration{}) {
     Deliver(visit);
   } else {
-    visit.timer = events.After(delay, *this, visit.index * uint64_t{2} + kBack);
+    visit.timer = events.After(delay, *this, visit.index * kWays + kBack);
   }
 }
 
@@ -195,11 +197,17 @@ void Fabric::Abandon(Visit& visit) {
 }
 
 void Fabric::OnEvent(Instant, uint64_t arg) {
-  Visit& visit = visits[static_cast<uint32_t>(arg / 2)];
-  if (arg % 2 == kBack) {
-    Deliver(visit);
-  } else {
-    (*fleets[visit.tier])[visit.replica].Receive(visit);
+  Visit& visit = visits[static_cast<uint32_t>(arg / kWays)];
+  switch (arg % kWays) {
+    case kThere:
+      (*fleets[visit.tier])[visit.replica].Receive(visit);
+      return;
+    case kBack:
+      Deliver(visit);
+      return;
+    case kAgain:
+      SendCall(visits[visit.parent], visit);
+      return;
   }
 }
 
@@ -251,18 +259,82 @@ void Fabric::MakeCall(Visit& parent, size_t tier, uint32_t ordinal) {
   child.cls = parent.cls;
   child.number = ChildNumber(parent.number, tier, ordinal);
   child.request = parent.request;
-  child.demand = DrawDemand(tier, child.number, child.request.resource);
+  if (Guarded(tier)) {
+    child.client_call = {.criticality = parent.request.criticality,
+                         .client = parent.request.client,
+                         .deadline = parent.request.deadline};
+  }
+  SendCall(parent, child);
+}
+
+// The first attempt of a call, or a further one.
+void Fabric::SendCall(Visit& parent, Visit& child) {
+  if (Guarded(child.tier)) {
+    // Whoever asked has been dropped while its call waited to be made again.
+    const bool wanted = parent.state == Visit::State::kCalling;
+    if (!wanted || !CallerOf(parent, child.tier)
+                        .Begin(child.client_call, child, Duration::max() / 4,
+                               events.now())) {
+      child.reply = wanted ? Reply::kShed : Reply::kCancelled;
+      child.retry_after = child.spent = Duration{};
+      child.never_retry = true;
+      EndCall(parent, child);
+      return;
+    }
+    if (child.client_call.attempts > 1)
+      child.number = scenario::Mix(child.number);
+  }
+  child.demand = DrawDemand(child.tier, child.number, child.request.resource);
   child.sent = events.now();
   Send(child);
+}
+
+bool Fabric::Guarded(size_t tier) const {
+  return algorithm.callers.kind == CallerSide::Kind::kGuard &&
+         (scenario.tiers[tier].client_guard ||
+          (tier == 0 && algorithm.callers.everywhere));
+}
+
+GuardCaller& Fabric::CallerOf(const Visit& parent, size_t tier) {
+  std::unique_ptr<GuardCaller>& caller =
+      callers_[{tier, parent.tier, parent.replica}];
+  if (!caller) {
+    std::shared_ptr<RetryAllowance>& allowance =
+        allowances_[{parent.tier, parent.replica}];
+    if (!allowance) {
+      allowance = std::make_shared<RetryAllowance>(scenario.callers.allowance);
+    }
+    caller = std::make_unique<GuardCaller>(
+        scenario.callers, allowance,
+        scenario::Mix(seed ^
+                      scenario::Mix(tier << 32 | uint64_t{parent.tier} << 16 |
+                                    parent.replica)));
+  }
+  return *caller;
 }
 
 // The parent's replica goes on when the last open call is answered, so a
 // visit that is dropped meanwhile stays in the pool until then.
 void Fabric::OnChildAnswer(Visit& parent, Visit& child) {
   parent.spent += child.spent;
+  if (Guarded(child.tier)) {
+    const Next next = CallerOf(parent, child.tier)
+                          .End(child.client_call, child, events.now());
+    if (next.step == Next::Step::kRetry &&
+        parent.state == Visit::State::kCalling) {
+      child.timer = events.At(next.at, *this, child.index * kWays + kAgain);
+      return;
+    }
+    child.never_retry = next.never_retry_above;
+  }
+  EndCall(parent, child);
+}
+
+void Fabric::EndCall(Visit& parent, Visit& child) {
   if (child.reply != Reply::kOk && parent.reply == Reply::kOk) {
     parent.reply = child.reply == Reply::kShed ? Reply::kShed : Reply::kError;
     parent.retry_after = child.retry_after;
+    parent.never_retry = child.never_retry;
   }
   visits.Return(child);
   if (--parent.calls_open > 0) return;

@@ -6,9 +6,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <vector>
 
+#include "guard_caller.h"
 #include "metrics.h"
 #include "oracle.h"
 #include "weir/scenario/scenario.h"
@@ -64,6 +66,9 @@ class Fabric final : private Handler {
   // A replica can do more or less from now on.
   void CapacityChanged();
 
+  // Whether the callers of a tier carry a client guard.
+  bool Guarded(size_t tier) const;
+
   // Sums over all replicas of the entry tier.
   double limit() const;
   int64_t waiting() const;
@@ -83,12 +88,18 @@ class Fabric final : private Handler {
  private:
   void OnEvent(Instant now, uint64_t arg) override;
   void Deliver(Visit& visit);
-  void OnChildAnswer(Visit& parent, Visit& child);
   void MakeCall(Visit& parent, size_t tier, uint32_t ordinal);
+  void SendCall(Visit& parent, Visit& child);
+  void OnChildAnswer(Visit& parent, Visit& child);
+  void EndCall(Visit& parent, Visit& child);
+  GuardCaller& CallerOf(const Visit& parent, size_t tier);
   Duration DrawDelay(size_t tier, uint64_t number, uint64_t way) const;
 
   // Index of each stage's resource in the oracle; kNone for io.
   std::vector<std::vector<uint32_t>> resources_;
+  // Client guards of replicas, by what they call and who they are.
+  std::map<std::array<size_t, 3>, std::unique_ptr<GuardCaller>> callers_;
+  std::map<std::array<size_t, 2>, std::shared_ptr<RetryAllowance>> allowances_;
   std::vector<bool> varies_;  // Whether the tier's stages ever change.
 };
 

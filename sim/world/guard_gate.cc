@@ -125,14 +125,19 @@ Policy DefaultPolicy(const scenario::Scenario& scenario) {
 
 Algorithm Weir(std::string name, std::shared_ptr<const Policy> policy,
                bool known_workers) {
-  return {std::move(name), [policy, known_workers](const GateContext& context) {
-            Policy own = policy ? *policy : DefaultPolicy(context.scenario);
-            if (known_workers) {
-              own.workers = context.scenario.tiers[context.tier].workers;
-            }
-            return std::make_unique<GuardGate>(
-                std::make_shared<const Policy>(std::move(own)), context);
-          }};
+  Algorithm algorithm;
+  algorithm.name = std::move(name);
+  algorithm.make = [policy, known_workers](const GateContext& context) {
+    Policy own = policy ? *policy : DefaultPolicy(context.scenario);
+    if (known_workers) {
+      own.workers = context.scenario.tiers[context.tier].workers;
+    }
+    return std::make_unique<GuardGate>(
+        std::make_shared<const Policy>(std::move(own)), context);
+  };
+  algorithm.callers.kind = CallerSide::Kind::kGuard;
+  algorithm.tells_level = true;
+  return algorithm;
 }
 
 }  // namespace weir::sim

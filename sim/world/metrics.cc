@@ -105,6 +105,16 @@ void Metrics::OnAttempt(const Visit& visit, const Operation& operation) {
   ++young.attempts[arrival.cls];
 }
 
+// To whoever asked it is a refusal like any other.
+void Metrics::OnHeld(const Operation& operation, Instant now) {
+  const auto& arrival = operation.arrival;
+  Young& young = YoungAt(Since(now));
+  young.phase = arrival.phase;
+  ++young.attempts[arrival.cls];
+  ++young.shed[arrival.cls];
+  if (Bin* bin = BinAt(Since(now))) bin->shed[arrival.cls] += 1;
+}
+
 void Metrics::OnAdmitted(const Visit& visit, Instant now) {
   CloseInversions(Since(now));
   ++window_.admitted[visit.cls];

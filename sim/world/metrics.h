@@ -35,6 +35,8 @@ class Metrics final : public OracleListener {
   // In order of time.
   void OnArrival(const Operation& operation);
   void OnAttempt(const Visit& visit, const Operation& operation);
+  // An attempt that its own caller did not let out.
+  void OnHeld(const Operation& operation, Instant now);
   void OnAdmitted(const Visit& visit, Instant now);
   void OnShed(const Visit& visit, Instant now);
   // An attempt was answered; `good`: in time, and the first that was.

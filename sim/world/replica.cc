@@ -109,6 +109,7 @@ void Replica::RefuseWaiting(Visit& visit, const Decision& decision) {
 void Replica::Run(Visit& visit) {
   const Instant now = fabric_.events.now();
   visit.counted = gate_ != nullptr;
+  level_.OnAdmitted(visit.request.criticality, now);
   visit.state = Visit::State::kRunning;
   visit.stage = 0;
   if (tier_index_ == 0) fabric_.metrics.OnAdmitted(visit, now);
@@ -176,6 +177,9 @@ bool Replica::OnWorkTurn(Work& work, Instant since, Instant now) {
 void Replica::Refuse(Visit& visit, const Decision& decision) {
   visit.reply = Reply::kShed;
   visit.retry_after = decision.retry_after;
+  if (decision.reason == Reason::kLevel || decision.reason == Reason::kLimit) {
+    level_.OnRefused(visit.request.criticality, fabric_.events.now());
+  }
   fabric_.events.Cancel(visit.deadline_timer);
   if (tier_index_ == 0) fabric_.metrics.OnShed(visit, fabric_.events.now());
   if (tier_.reject_cost > Duration{}) {
@@ -209,6 +213,10 @@ void Replica::Leave(Visit& visit) {
   }
   --load_;
   visit.state = Visit::State::kTravelling;
+  if (fabric_.algorithm.tells_level) {
+    visit.level =
+        level_.Read(fabric_.events.now(), scenario::Mix(visit.number));
+  }
   // Calls that are still open know this visit; the last one answers it.
   if (visit.calls_open == 0) fabric_.Answer(visit);
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "fabric.h"
+#include "weir/client/overload_level.h"
 #include "weir/scenario/random.h"
 #include "weir/scenario/scenario.h"
 #include "weir/sim/gate.h"
@@ -80,6 +81,7 @@ class Replica final : public GateHost,
   Processor cpu_;
   std::vector<std::unique_ptr<Processor>> stations_;  // By stage; null: none.
   std::unique_ptr<Gate> gate_;
+  LevelMeter level_;  // Of what the gate decided.
   std::vector<scenario::Random> pauses_;
   double speed_ = 1;
   int stopped_ = 0;  // Pauses in force.

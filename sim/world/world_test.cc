@@ -340,6 +340,86 @@ TEST(StudyTest, ThreadsChangeNoResult) {
   }
 }
 
+// Clients that try three times in `layers` layers, at three times capacity for
+// five seconds.
+Scenario MakeStorm(int32_t layers) {
+  Scenario scenario = MakeScenario(16, .8, 5s);
+  scenario.phases.push_back({.name = "storm", .duration = 5s, .load = 2.4});
+  scenario.phases.push_back({.name = "after", .duration = 10s, .load = .8});
+  scenario.retries = {.count = 2, .layers = layers};
+  scenario.tiers[0].client_guard = true;
+  scenario.callers.policy.retries.on_timed_out = true;
+  return scenario;
+}
+
+TEST(CallersTest, AGuardKeepsAStormOfRetriesAtHome) {
+  for (const int32_t layers : {1, 2}) {
+    const Scenario storm = MakeStorm(layers);
+    const scenario::Report plain =
+        Simulate(storm, Named("weir@plain"), {.seed = 3}).report;
+    const scenario::Report guarded =
+        Simulate(storm, Named("weir"), {.seed = 3}).report;
+    EXPECT_GT(plain.amplification(), 1.4) << layers;
+    EXPECT_LT(guarded.amplification(), 1.02) << layers;
+    EXPECT_GT(guarded.phases[3].work_ratio, .98) << layers;
+    EXPECT_LT(guarded.phases[3].recover, 1s) << layers;
+    EXPECT_EQ(guarded.all.good + guarded.all.late + guarded.all.shed +
+                  guarded.all.failed,
+              guarded.all.offered);
+  }
+}
+
+TEST(CallersTest, AGuardMendsAStormThatAPlainServerDoesNotSurvive) {
+  const Scenario storm = MakeStorm(1);
+  const auto after = [&](std::string_view name) {
+    return Simulate(storm, Named(name), {.seed = 3})
+        .report.phases[3]
+        .goodput_ratio;
+  };
+  EXPECT_LT(after("none"), .1);
+  EXPECT_GT(after("none@weir"), .5);
+}
+
+// Front calls middle, which calls a leaf that is gone.  Each would try three
+// times; only middle, directly above the leaf, does.
+TEST(CallersTest, OnlyTheLayerAboveTheFailureTriesAgain) {
+  Scenario scenario = MakeScenario(64, .1, 5s);
+  scenario::Tier middle = scenario.tiers[0];
+  scenario::Tier leaf = scenario.tiers[0];
+  scenario.tiers[0].calls = {{.tier = 1}};
+  middle.calls = {{.tier = 2}};
+  leaf.changes = {{.at = 5s, .up = false}};
+  scenario.tiers.push_back(middle);
+  scenario.tiers.push_back(leaf);
+  for (scenario::Tier& tier : scenario.tiers) tier.client_guard = true;
+  scenario.retries.count = 2;
+  ClientPolicy& policy = scenario.callers.policy;
+  policy.throttle.mode = policy.breaker.mode = StageMode::kOff;
+  policy.tokens = {.max_tokens = 1000, .token_ratio = 1000};
+  scenario.callers.allowance.retries = 100'000;
+  const scenario::Report report =
+      Simulate(scenario, Named("weir"), {.seed = 3}).report;
+  EXPECT_EQ(report.all.good, 0u);
+  // But for the few that were on their way when it went.
+  EXPECT_LT(report.amplification(), 1.02);
+}
+
+TEST(AlgorithmsTest, CallersAreNamedAfterAnAt) {
+  const auto found =
+      FindAlgorithms("weir,none@grpc-retry-throttle,fixed@weir", nullptr);
+  ASSERT_TRUE(found);
+  EXPECT_EQ((*found)[0].callers.kind, CallerSide::Kind::kGuard);
+  EXPECT_FALSE((*found)[0].callers.everywhere);
+  EXPECT_EQ((*found)[1].name, "none@grpc-retry-throttle");
+  EXPECT_EQ((*found)[1].callers.kind, CallerSide::Kind::kLaw);
+  EXPECT_TRUE((*found)[2].callers.everywhere);
+  const auto unknown = FindAlgorithms("none@grpc-retry-throtle", nullptr);
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().message,
+            "no caller's side is called `grpc-retry-throtle`; the nearest is "
+            "`grpc-retry-throttle`");
+}
+
 TEST(AlgorithmsTest, AnUnknownNameIsAnsweredWithTheNearest) {
   const auto found = FindAlgorithms("weir,fixd", nullptr);
   ASSERT_FALSE(found);

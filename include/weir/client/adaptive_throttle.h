@@ -19,8 +19,8 @@
 // [GO-ZERO]: the formula alone sends a dead backend one request per window.
 //
 // What is over is forgotten.  After an outage of a minute the formula would
-// refuse for another; but a run of ln(1000) / ln(K) accepts (10 when K is 2)
-// comes once in a thousand requests from a backend that refuses the usual
+// refuse for another; but a run of ln(50) / ln(K) accepts (6 when K is 2)
+// comes once in fifty requests from a backend that refuses the usual
 // share, so a run of that length ends the history, if it has also lasted for
 // `probe_interval`: refusals come in bursts.  Each tenth of such a run halves
 // the time to the next probe.

@@ -54,10 +54,13 @@ class CircuitBreaker {
     int64_t least_calls = 20;
     // Calls that took longer are bad; zero: however long.
     Duration slow_call{};
-    Duration open_for = std::chrono::seconds(1);           // > 0.
-    Duration open_for_ceiling = std::chrono::seconds(30);  // >= open_for.
-    int32_t probes = 3;                                    // [1, kMaxProbes].
-    Duration probe_lease = std::chrono::seconds(10);       // > 0.
+    // Chosen: so that a return is seen within a second; a few probes every half
+    // second cost a backend nothing that is gone.  Raise the ceiling for one
+    // that a probe hurts.  0 < open_for <= open_for_ceiling.
+    Duration open_for = std::chrono::milliseconds(250);
+    Duration open_for_ceiling = std::chrono::milliseconds(500);
+    int32_t probes = 3;                               // [1, kMaxProbes].
+    Duration probe_lease = std::chrono::seconds(10);  // > 0.
 
     std::optional<Error> Check() const;
     bool operator==(const Config&) const = default;

@@ -37,11 +37,12 @@ struct OverloadLevel {
 // threads of a process; without locks.
 class LevelMeter {
  public:
-  // A class is hopeless when nothing of it, or below it, was admitted for so
-  // long.  Chosen: ten times as long as a queue lasts that a guard keeps.
+  // A class is hopeless when it was refused for so long, without a gap as long,
+  // and nothing of it or below it was admitted meanwhile.  Chosen: ten times as
+  // long as a queue lasts that a guard keeps.
   static constexpr Duration kSilence = std::chrono::milliseconds(100);
-  // And when so many of it were refused meanwhile, the last within kSilence.
-  // Chosen: at a true share of a half, once in a million.
+  // And when so many of it were refused.  Chosen: at a true share of a half,
+  // once in a million.
   static constexpr int32_t kLeastRefused = 20;
   // Chosen: two silences, so that the level outlives the gaps between answers.
   static constexpr Duration kTtl = std::chrono::milliseconds(200);
@@ -56,9 +57,10 @@ class LevelMeter {
 
  private:
   struct Class {
-    std::atomic<int64_t> admitted_at{INT64_MIN / 2};  // It or one below; ns.
-    std::atomic<int64_t> refused_at{INT64_MIN / 2};
-    std::atomic<int32_t> refused{0};  // Since then.
+    // Since the newest admission of it, or of one below.
+    std::atomic<int32_t> refused{0};
+    std::atomic<int64_t> first_at{0};  // The first of those, ns, and
+    std::atomic<int64_t> last_at{0};   // the last.
   };
   std::array<Class, kCriticalities> classes_;
 };

@@ -10,7 +10,7 @@ namespace weir {
 namespace {
 
 // How often a run of accepts that ends the history comes by chance.
-constexpr double kLongRunOdds = 1000;
+constexpr double kLongRunOdds = 50;
 
 // How often the time to the next probe is halved while a run grows long: at its
 // end it is under a thousandth.

@@ -40,7 +40,7 @@ TEST(CircuitBreakerTest, AFewErrorsNeverOpenIt) {
 }
 
 TEST(CircuitBreakerTest, ItOpensWhenHalfOfAtLeastTwentyCallsWentWrong) {
-  CircuitBreaker breaker{CircuitBreaker::Config{}};
+  CircuitBreaker breaker({.open_for = 1s, .open_for_ceiling = 30s});
   for (int i = 0; i < 10; ++i) Call(breaker, Result::kGood, kStart);
   for (int i = 0; i < 9; ++i) Call(breaker, Result::kBad, kStart);
   EXPECT_EQ(breaker.state(kStart), State::kClosed);

@@ -17,23 +17,22 @@ constexpr int64_t NanosecondsOf(Instant now) {
 }  // namespace
 
 // What is admitted shows that all that is more critical is not hopeless.
-void LevelMeter::OnAdmitted(Criticality criticality, Instant now) {
-  const int64_t at = NanosecondsOf(now);
+// Nothing is written while nothing is refused.
+void LevelMeter::OnAdmitted(Criticality criticality, Instant /*now*/) {
   for (size_t i = 0; i <= Index(criticality); ++i) {
-    Class& cls = classes_[i];
-    // One write in a quarter of the silence is enough to break it, and keeps
-    // the line shared while nothing is refused.
-    if (at - cls.admitted_at.load(kRelaxed) > kSilence.count() / 4) {
-      cls.admitted_at.store(at, kRelaxed);
+    if (classes_[i].refused.load(kRelaxed) != 0) {
+      classes_[i].refused.store(0, kRelaxed);
     }
-    if (cls.refused.load(kRelaxed) != 0) cls.refused.store(0, kRelaxed);
   }
 }
 
 void LevelMeter::OnRefused(Criticality criticality, Instant now) {
+  const int64_t at = NanosecondsOf(now);
   Class& cls = classes_[Index(criticality)];
-  cls.refused.fetch_add(1, kRelaxed);
-  cls.refused_at.store(NanosecondsOf(now), kRelaxed);
+  const bool gap = at - cls.last_at.load(kRelaxed) > kSilence.count();
+  if (gap) cls.refused.store(0, kRelaxed);
+  if (cls.refused.fetch_add(1, kRelaxed) == 0) cls.first_at.store(at, kRelaxed);
+  cls.last_at.store(at, kRelaxed);
 }
 
 std::optional<OverloadLevel> LevelMeter::Read(Instant now,
@@ -42,8 +41,8 @@ std::optional<OverloadLevel> LevelMeter::Read(Instant now,
   for (size_t i = 0; i < kCriticalities; ++i) {
     const Class& cls = classes_[i];
     if (cls.refused.load(kRelaxed) >= kLeastRefused &&
-        at - cls.refused_at.load(kRelaxed) <= kSilence.count() &&
-        at - cls.admitted_at.load(kRelaxed) >= kSilence.count()) {
+        at - cls.last_at.load(kRelaxed) <= kSilence.count() &&
+        at - cls.first_at.load(kRelaxed) >= kSilence.count()) {
       const double spread = 0.5 + UnitOf(draw);
       return OverloadLevel{static_cast<Criticality>(i),
                            FromSeconds(ToSeconds(kTtl) * spread)};

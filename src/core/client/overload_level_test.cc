@@ -24,17 +24,16 @@ Instant RefuseFor(LevelMeter& meter, Duration time, Criticality from,
   return now;
 }
 
-TEST(LevelMeterTest, AClassIsHopelessAfterASilenceOfRefusals) {
+TEST(LevelMeterTest, AClassIsHopelessWhenItWasRefusedForAWhile) {
   LevelMeter meter;
   meter.OnAdmitted(kSheddable, kStart);
-  RefuseFor(meter, 99ms, kDeferrable, kStart);
+  RefuseFor(meter, 100ms, kDeferrable, kStart);
   EXPECT_FALSE(meter.Read(kStart + 99ms, kMiddle));
-  RefuseFor(meter, 10ms, kDeferrable, kStart + 99ms);
-  const auto level = meter.Read(kStart + 109ms, kMiddle);
+  const auto level = meter.Read(kStart + 100ms, kMiddle);
   ASSERT_TRUE(level);
   EXPECT_EQ(level->hopeless, kDeferrable);
   EXPECT_EQ(level->ttl, 200ms);
-  EXPECT_EQ(meter.Read(kStart + 109ms, 0)->ttl, 100ms);
+  EXPECT_EQ(meter.Read(kStart + 100ms, 0)->ttl, 100ms);
 }
 
 TEST(LevelMeterTest, OneAdmittedShowsThatItAndAllAboveAreNotHopeless) {
@@ -48,10 +47,20 @@ TEST(LevelMeterTest, OneAdmittedShowsThatItAndAllAboveAreNotHopeless) {
 
 TEST(LevelMeterTest, AFewRefusalsAreNoLevel) {
   LevelMeter meter;
-  for (int i = 0; i < 19; ++i) meter.OnRefused(kSheddable, kStart);
-  EXPECT_FALSE(meter.Read(kStart, 0));
-  meter.OnRefused(kSheddable, kStart);
-  EXPECT_TRUE(meter.Read(kStart, 0));
+  for (int i = 0; i < 19; ++i) meter.OnRefused(kSheddable, kStart + i * 10ms);
+  EXPECT_FALSE(meter.Read(kStart + 190ms, 0));
+  meter.OnRefused(kSheddable, kStart + 190ms);
+  EXPECT_TRUE(meter.Read(kStart + 190ms, 0));
+}
+
+// Callers that hold a class back let all of it come at once when the level has
+// faded; a burst of refusals then says nothing about the time between.
+TEST(LevelMeterTest, ABurstAfterAGapIsNoLevel) {
+  LevelMeter meter;
+  Instant now = RefuseFor(meter, 200ms, kSheddable, kStart);
+  now += 101ms;
+  RefuseFor(meter, 50ms, kSheddable, now);
+  EXPECT_FALSE(meter.Read(now + 50ms, 0));
 }
 
 TEST(LevelMeterTest, ALevelEndsWithTheRefusals) {

@@ -41,6 +41,15 @@ class BucketWindow {
     return total_;
   }
 
+  // Calls visit(tally) for each slice, the oldest first.
+  template <typename Visit>
+  void ForEachInOrder(Instant now, Visit visit) {
+    Advance(now);
+    for (size_t i = 1; i <= ring_.size(); ++i) {
+      visit(ring_[(static_cast<size_t>(newest_) + i) % ring_.size()]);
+    }
+  }
+
   // Calls visit(tally) for each slice, the current one only if `current`.
   template <typename Visit>
   void ForEach(Instant now, bool current, Visit visit) {

@@ -47,6 +47,7 @@ struct Arrival {
   Criticality criticality = Criticality::kImportant;
   uint16_t kind = 0;    // Which sort of request: Request::resource.
   uint64_t client = 0;  // A stable hash of who asks.
+  int32_t attempt = 0;  // Of the same request, from 0; callers know it.
   uint64_t draw = 0;    // 64 uniform random bits, new for each arrival.
 };
 
@@ -72,6 +73,7 @@ struct Finish {
   bool refused = false;  // The server refused it; only callers are told of it.
   Criticality criticality = Criticality::kImportant;
   uint16_t kind = 0;
+  int32_t attempt = 0;  // As in Arrival.
 };
 
 struct Signals {

@@ -36,6 +36,7 @@ enum Stream : uint64_t {
   kAttributes = 2,  // Class, client and route of each arrival.
   kBursts = 3,
   kRetries = 4,
+  kCallers = 5,        // Client guards, and the laws of callers.
   kHogs = 1 << 10,     // + its number.
   kNetwork = 1 << 12,  // + the tier's.
   kPauses = 1 << 14,   // + the tier's.

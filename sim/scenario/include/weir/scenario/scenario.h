@@ -20,6 +20,7 @@
 #include <string_view>
 #include <vector>
 
+#include "weir/client/client_policy.h"
 #include "weir/request.h"
 #include "weir/time.h"
 
@@ -185,6 +186,15 @@ struct Retries {
   double budget_ratio = 0;  // Retries per first attempt at most; 0: no budget.
 };
 
+// Of callers that carry a client guard (Tier::client_guard).
+struct CallerRules {
+  // Processes that the clients are spread over, each with a guard of its own.
+  // A replica that calls other tiers is a process.
+  int32_t processes = 10;  // [1, 10'000].
+  ClientPolicy policy{};
+  RetryAllowance::Config allowance{};
+};
+
 struct Hedging {
   Duration after{};  // Zero: none.  Else a second attempt after this long.
 };
@@ -220,6 +230,7 @@ struct Scenario {
   Clients clients{};
   Retries retries{};
   Hedging hedging{};
+  CallerRules callers{};
   std::vector<Bound> bounds{};
 
   // The sum of all phases.

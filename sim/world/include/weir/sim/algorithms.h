@@ -5,6 +5,10 @@
 //   NAME          a rival, refusing at once what it does not let run
 //   NAME+queue    the same behind a queue: the rival's limit law alone is
 //                 compared then, or what it makes of a queue of its own
+//   ...@CALLERS   the same with something else at the clients: `plain` (they
+//                 try again as the scenario says), `weir` (a client guard), or
+//                 a rival that stands there.  Without it weir's callers carry
+//                 a guard where the scenario asks for it, those of others none
 
 #ifndef WEIR_SIM_ALGORITHMS_H_
 #define WEIR_SIM_ALGORITHMS_H_

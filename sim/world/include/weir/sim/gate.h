@@ -10,6 +10,7 @@
 #include <string>
 
 #include "weir/decision.h"
+#include "weir/rivals/registry.h"
 #include "weir/scenario/scenario.h"
 #include "weir/sim/event_queue.h"
 #include "weir/sim/visit.h"
@@ -77,10 +78,26 @@ struct GateContext {
 // replica comes up again.
 using GateFactory = std::function<std::unique_ptr<Gate>(const GateContext&)>;
 
-// What `weir sim` compares: a name and its gates.
+// What stands at the callers.
+struct CallerSide {
+  enum class Kind : uint8_t {
+    kPlain,  // They try again as the scenario says.
+    kGuard,  // A client guard.
+    kLaw,    // The same as plain, under a rival's law.
+  };
+  Kind kind = Kind::kPlain;
+  // At all clients; else at the callers of those tiers that ask for it.
+  bool everywhere = false;
+  const rivals::Entry* law = nullptr;  // Of kLaw, which only clients have.
+};
+
+// What `weir sim` compares: a name, its gates, and what its callers do.
 struct Algorithm {
   std::string name;
   GateFactory make;
+  CallerSide callers{};
+  // Whether answers carry the level that its gates imply.
+  bool tells_level = false;
 };
 
 }  // namespace weir::sim

@@ -12,8 +12,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "weir/client/client_call.h"
 #include "weir/request.h"
 #include "weir/scenario/arrivals.h"
 #include "weir/sim/event_queue.h"
@@ -66,8 +68,12 @@ struct Visit : Work {
   uint64_t number = 0;     // What its service times are drawn from.
   Request request;
   Instant sent{};
-  Duration retry_after{};       // With Reply::kShed.
-  Instant started{};            // When its gate let it run.
+  Duration retry_after{};    // With Reply::kShed.
+  bool never_retry = false;  // Its answer says that nobody need try again.
+  std::optional<OverloadLevel> level{};  // What its answer tells of the tier.
+  weir::Attempt ticket{};    // Of its caller's client guard, if there is one.
+  ClientCall client_call{};  // Of a visit made by another, under such a guard.
+  Instant started{};         // When its gate let it run.
   int32_t inflight_before = 0;  // Of its gate, then.
   Duration spent{};             // Service time it has taken, io not counted.
   Demand demand{};
@@ -98,9 +104,10 @@ struct Operation {
   std::array<uint32_t, 2> live = {kNone, kNone};
   std::array<uint8_t, kMaxLayers> retries{};  // Made so far, by layer.
   Instant started{};
-  Demand demand{};  // Of its first attempt at the entry tier.
-  Duration work{};  // Of its first attempt, all tiers; io not counted.
-  Timer timer;      // Timeout of the newest attempt, or the next retry.
+  Demand demand{};    // Of its first attempt at the entry tier.
+  Duration work{};    // Of its first attempt, all tiers; io not counted.
+  ClientCall call{};  // Under a client guard.
+  Timer timer;        // Timeout of the newest attempt, or the next retry.
   Timer hedge;
 };
 
