@@ -118,7 +118,7 @@ Visit* BoundedQueue::NextHopeless(Instant now) const {
       kind_ == Kind::kFifo ? Duration{} : FromSeconds(latency_);
   for (const Line& line : lines_) {
     if (line.first != nullptr && line.first->request.deadline < kNever &&
-        now + latency > line.first->request.deadline) {
+        now + latency >= line.first->request.deadline) {
       return line.first;
     }
   }

@@ -45,7 +45,7 @@ class BoundedQueue {
   Visit* Next(bool newest) const;
   void Remove(Visit& visit);
 
-  // One whose deadline has passed or that, in a priority queue, cannot be
+  // One whose deadline has come or that, in a priority queue, cannot be
   // answered in time if it takes as long as others do; null: none.
   Visit* NextHopeless(Instant now) const;
   // The earliest deadline of those that are first in their lines.

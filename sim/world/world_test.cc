@@ -300,6 +300,18 @@ TEST(WorldTest, TheGuardHoldsWhatCollapsesWithoutIt) {
   EXPECT_LT(Milliseconds(weir.report.all.p99), 100);
 }
 
+// Goal: a queue whose first request reaches its deadline, to the nanosecond,
+// while nothing moves is emptied, and the clock goes on.
+TEST(WorldTest, APauseLongerThanTheDeadlineEndsForEveryQueue) {
+  Scenario scenario = MakeScenario(4, .7, 3s);
+  scenario.tiers[0].pauses = {{.length = 1s, .every = 2s, .first = 2s}};
+  for (const char* name : {"folly-codel+queue", "fixed+queue", "weir"}) {
+    const Outcomes run = Simulate(scenario, Named(name), {});
+    EXPECT_LT(run.events, 20'000u) << name;
+    EXPECT_GT(run.report.all.good, 0u) << name;
+  }
+}
+
 TEST(WorldTest, RetriesInLayersMultiply) {
   Scenario scenario = MakeScenario(4, .5, 5s);
   scenario.retries = {.count = 2, .backoff = 10ms, .layers = 3};
