@@ -411,8 +411,13 @@ void ReadBound(const Value& value, Bound bound, std::vector<Bound>& bounds) {
       {.about = "the least it may be", .floor = lowest, .absent = "no bound"});
   const auto max = section["max"].ReadNumber(
       {.about = "the most it may be", .floor = lowest, .absent = "no bound"});
+  const auto goal = section["goal"].ReadNumber(
+      {.about = "what it is meant to reach; missing it breaks nothing",
+       .floor = lowest,
+       .absent = "the bound itself"});
   if (min.given) bound.min = min.value;
   if (max.given) bound.max = max.value;
+  if (goal.given) bound.goal = goal.value;
   if (!section["min"].present() && !section["max"].present()) {
     value.Complain("this bound demands nothing", "it needs a `min` or a `max`",
                    "write { min = 0.97 }");
@@ -420,6 +425,15 @@ void ReadBound(const Value& value, Bound bound, std::vector<Bound>& bounds) {
   if (min.given && max.given && min.value > max.value) {
     section["min"].Complain("`min` is above `max`", "no figure can be both",
                             "swap them");
+  }
+  if (goal.given &&
+      (min.given == max.given || (min.given && goal.value < min.value) ||
+       (max.given && goal.value > max.value))) {
+    section["goal"].Complain("`goal` is no better than the bound beside it",
+                             "it says how much better than that a figure is "
+                             "meant to be",
+                             "give it beside a `min` that it is above, or "
+                             "beside a `max` that it is below");
   }
   bounds.push_back(std::move(bound));
 }
@@ -433,7 +447,8 @@ void ReadMetrics(const Section& section, const Bound& like,
     }
     Bound bound = like;
     bound.metric = name;
-    if (!IsMetric(name)) {
+    if (!IsMetric(name) &&
+        !(like.scope == Bound::Scope::kAll && IsMetricOfRun(name))) {
       value.Complain("there is no figure `" + name + "`",
                      "bounds are on the figures of a report",
                      "write one of those that docs/scenarios.md lists, such as "

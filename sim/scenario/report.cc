@@ -107,6 +107,26 @@ const NamedMetric* FindMetric(std::string_view name) {
   return nullptr;
 }
 
+struct NamedMetricOfRun {
+  std::string_view name;
+  std::optional<double> Report::*member;
+};
+
+constexpr std::array kMetricsOfRun = {
+    NamedMetricOfRun{"wasted_ratio", &Report::wasted_ratio},
+    NamedMetricOfRun{"fairness", &Report::fairness},
+    NamedMetricOfRun{"others_good_ratio", &Report::others_good_ratio},
+    NamedMetricOfRun{"inversions_per_1000", &Report::inversions_per_1000},
+    NamedMetricOfRun{"unsteadiness", &Report::unsteadiness},
+};
+
+const NamedMetricOfRun* FindMetricOfRun(std::string_view name) {
+  for (const NamedMetricOfRun& metric : kMetricsOfRun) {
+    if (metric.name == name) return &metric;
+  }
+  return nullptr;
+}
+
 void AddCounts(Json& json, const Figures& figures) {
   json["offered"] = figures.offered;
   json["good"] = figures.good;
@@ -154,17 +174,30 @@ std::optional<double> Metric(const Figures& figures, std::string_view name) {
   return metric != nullptr ? metric->get(figures) : std::nullopt;
 }
 
+bool IsMetricOfRun(std::string_view name) {
+  return FindMetricOfRun(name) != nullptr;
+}
+
+std::optional<double> ValueOf(const Report& report, const Bound& bound) {
+  if (const NamedMetricOfRun* metric = FindMetricOfRun(bound.metric)) {
+    return report.*metric->member;
+  }
+  const Figures* figures = FindFigures(report, bound);
+  return figures != nullptr ? Metric(*figures, bound.metric) : std::nullopt;
+}
+
+std::string NameOf(const Bound& bound) {
+  return bound.scope == Bound::Scope::kAll
+             ? bound.metric
+             : fmt::format("{} of {}", bound.metric, bound.of);
+}
+
 std::vector<std::string> BrokenBounds(const Scenario& scenario,
                                       const Report& report) {
   std::vector<std::string> broken;
   for (const Bound& bound : scenario.bounds) {
-    const Figures* figures = FindFigures(report, bound);
-    const std::optional<double> got =
-        figures != nullptr ? Metric(*figures, bound.metric) : std::nullopt;
-    const std::string where =
-        bound.scope == Bound::Scope::kAll
-            ? bound.metric
-            : fmt::format("{} of {}", bound.metric, bound.of);
+    const std::optional<double> got = ValueOf(report, bound);
+    const std::string where = NameOf(bound);
     if (!got) {
       broken.push_back(fmt::format("{} has no value in this run", where));
       continue;

@@ -161,6 +161,10 @@ Outcomes Metrics::Make(uint64_t events, uint64_t unanswered) const {
                             : 1000. * static_cast<double>(closed.inversions_) /
                                   static_cast<double>(closed.admitted_);
   outcomes.unsteadiness = unsteady_weight > 0 ? unsteady / unsteady_weight : 0;
+  report.fairness = outcomes.fairness;
+  report.others_good_ratio = outcomes.others_good_ratio;
+  report.inversions_per_1000 = outcomes.inversions_per_1000;
+  report.unsteadiness = outcomes.unsteadiness;
   outcomes.series = series_;
   for (Bin& bin : outcomes.series) {
     const double seconds = ToSeconds(bin_);

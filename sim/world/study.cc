@@ -23,6 +23,7 @@ std::vector<std::vector<Outcomes>> RunStudy(
       if (seed == 0) run.bin = options.bin;
       if (i == 0) run.log = options.log;
       results[algorithm][seed] = Simulate(scenario, algorithms[algorithm], run);
+      if (options.on_run) options.on_run();
     }
   };
   std::vector<std::thread> others;

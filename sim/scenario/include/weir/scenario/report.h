@@ -59,6 +59,11 @@ struct Report {
   // Service time spent on requests that were not good, of all spent; where it
   // is known.
   std::optional<double> wasted_ratio;
+  // What only a simulator sees; docs/algorithms/evaluation.md.
+  std::optional<double> fairness{};
+  std::optional<double> others_good_ratio{};
+  std::optional<double> inversions_per_1000{};
+  std::optional<double> unsteadiness{};
   std::optional<SendLag> send_lag;  // Of a real run.
   // Why these figures should not be trusted; empty: they may be.
   std::string invalid;
@@ -73,6 +78,15 @@ struct Report {
 bool IsMetric(std::string_view name);
 // Nothing when it does not apply (converge_ms without an overload).
 std::optional<double> Metric(const Figures& figures, std::string_view name);
+
+// Those of a whole run alone: wasted_ratio, fairness, others_good_ratio,
+// inversions_per_1000, unsteadiness.
+bool IsMetricOfRun(std::string_view name);
+
+// The figure that a bound is on; nothing when this run has none.
+std::optional<double> ValueOf(const Report& report, const Bound& bound);
+// "work_ratio of up-2@1".
+std::string NameOf(const Bound& bound);
 
 // One message for each of the scenario's bounds that the report breaks.
 std::vector<std::string> BrokenBounds(const Scenario& scenario,

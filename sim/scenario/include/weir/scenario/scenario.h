@@ -199,7 +199,7 @@ struct Hedging {
   Duration after{};  // Zero: none.  Else a second attempt after this long.
 };
 
-// What [expect] demands of a report.
+// What [expect] demands of a report, and what it hopes for.
 struct Bound {
   enum class Scope : uint8_t { kAll, kPhase, kClass };
   Scope scope = Scope::kAll;
@@ -207,6 +207,9 @@ struct Bound {
   std::string metric{};  // As in report.h: "goodput_ratio", "latency_p99_ms".
   std::optional<double> min{};
   std::optional<double> max{};
+  // What the figure is meant to reach; only beside one of the two, which says
+  // on which side of it is good.  Missing it breaks nothing.
+  std::optional<double> goal{};
 };
 
 struct Scenario {

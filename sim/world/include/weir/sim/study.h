@@ -4,6 +4,7 @@
 #define WEIR_SIM_STUDY_H_
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,8 @@ struct StudyOptions {
   Duration bin{};              // Of the series of the first seed; zero: none.
   DecisionLog* log = nullptr;  // Of the first algorithm under the first seed.
   int threads = 1;
+  // Called after each run, from several threads at once; may be empty.
+  std::function<void()> on_run{};
 };
 
 // Runs all of them; [algorithm][seed].  The results do not depend on the
