@@ -63,6 +63,16 @@ Series SeriesOf(const std::vector<sim::Bin>& bins, size_t classes) {
   return series;
 }
 
+std::optional<Spread> SpreadOf(std::vector<double> values) {
+  if (values.empty()) return std::nullopt;
+  std::sort(values.begin(), values.end());
+  const size_t middle = values.size() / 2;
+  const double median = values.size() % 2 == 1
+                            ? values[middle]
+                            : (values[middle - 1] + values[middle]) / 2;
+  return Spread{median, values.front(), values.back()};
+}
+
 std::optional<Spread> GoodOfClass(const std::vector<sim::Outcomes>& runs,
                                   size_t cls) {
   std::vector<double> values;
@@ -73,13 +83,36 @@ std::optional<Spread> GoodOfClass(const std::vector<sim::Outcomes>& runs,
     values.push_back(static_cast<double>(figures.good) /
                      static_cast<double>(figures.offered));
   }
-  if (values.empty()) return std::nullopt;
-  std::sort(values.begin(), values.end());
-  const size_t middle = values.size() / 2;
-  const double median = values.size() % 2 == 1
-                            ? values[middle]
-                            : (values[middle - 1] + values[middle]) / 2;
-  return Spread{median, values.front(), values.back()};
+  return SpreadOf(std::move(values));
+}
+
+// A bound without a goal is its own; one with two sides is two.
+std::vector<Goal> GoalsOf(const scenario::Bound& bound) {
+  std::vector<Goal> goals;
+  const std::string name = scenario::NameOf(bound);
+  if (bound.min) goals.push_back({name, bound.goal.value_or(*bound.min), true});
+  if (bound.max)
+    goals.push_back({name, bound.goal.value_or(*bound.max), false});
+  return goals;
+}
+
+void AddGoals(const scenario::Scenario& scenario,
+              const std::vector<sim::Outcomes>& runs, Algorithm& algorithm) {
+  for (const scenario::Bound& bound : scenario.bounds) {
+    std::vector<double> values;
+    for (const sim::Outcomes& run : runs) {
+      if (const auto value = scenario::ValueOf(run.report, bound)) {
+        values.push_back(*value);
+      }
+    }
+    algorithm.at_goals.insert(algorithm.at_goals.end(), GoalsOf(bound).size(),
+                              SpreadOf(std::move(values)));
+  }
+  for (const sim::Outcomes& run : runs) {
+    if (!scenario::BrokenBounds(scenario, run.report).empty()) {
+      ++algorithm.seeds_broken;
+    }
+  }
 }
 
 Algorithm AlgorithmOf(const scenario::Scenario& scenario,
@@ -87,7 +120,8 @@ Algorithm AlgorithmOf(const scenario::Scenario& scenario,
                       const std::vector<sim::Outcomes>& runs) {
   Algorithm algorithm;
   algorithm.name = name;
-  algorithm.rival = !name.starts_with("weir") && !name.starts_with("mutant-");
+  algorithm.mutant = name.starts_with("mutant-");
+  algorithm.rival = !name.starts_with("weir") && !algorithm.mutant;
   for (const std::string_view figure : Figures()) {
     const auto spread = sim::SpreadOf(runs, figure);
     // Nothing was answered: there is no latency.
@@ -103,6 +137,7 @@ Algorithm AlgorithmOf(const scenario::Scenario& scenario,
     algorithm.class_good_ratio.push_back(GoodOfClass(runs, cls));
   }
   if (!runs.empty()) algorithm.series = SeriesOf(runs[0].series, classes);
+  AddGoals(scenario, runs, algorithm);
   return algorithm;
 }
 
@@ -132,7 +167,13 @@ Study Describe(const scenario::Scenario& scenario,
   for (size_t i = 0; i < names.size(); ++i) {
     study.algorithms.push_back(AlgorithmOf(scenario, names[i], results[i]));
   }
+  for (const scenario::Bound& bound : scenario.bounds) {
+    for (Goal& goal : GoalsOf(bound)) study.goals.push_back(std::move(goal));
+  }
   if (results.empty() || results[0].empty()) return study;
+  for (const sim::Outcomes& run : results[0]) {
+    study.requests += run.report.all.offered;
+  }
   const std::vector<sim::Bin>& bins = results[0][0].series;
   if (bins.size() > 1) study.bin_s = ToSeconds(bins[1].at - bins[0].at);
   for (const sim::Bin& bin : bins) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "figures.h"
+#include "ranking.h"
 #include "text.h"
 
 namespace weir::sim_report {
@@ -366,7 +367,7 @@ std::string Lead(const Page& page) {
 
 std::string Overview(const Page& page, const Looks& looks) {
   const std::vector<Row> rows = Rows(page);
-  return "<h2>Overview</h2>\n" + Glance(page) +
+  return "<h2>Overview</h2>\n" + Glance(page) + Ranking(page) +
          "<h2>Every algorithm, every scenario</h2>\n" +
          "<p class=\"dim\">Medians over the seeds. The algorithm whose worst "
          "scenario is best comes first.</p>\n" +

@@ -10,6 +10,7 @@
 #include "study_charts.h"
 #include "style.h"
 #include "text.h"
+#include "weir/sim/standings.h"
 
 namespace weir::sim_report {
 namespace {
@@ -55,6 +56,7 @@ std::string Picker(const Study& study, const std::vector<Look>& looks) {
   std::string others;
   size_t count = 0;
   for (const size_t i : InOrder(looks)) {
+    if (study.algorithms[i].series.good.empty()) continue;  // Has no line.
     (looks[i].drawn ? drawn : others) +=
         CheckBox(study.algorithms[i], looks[i]);
     count += !looks[i].drawn;
@@ -83,6 +85,25 @@ std::string Facts(const Study& study) {
     add("To repeat", "<pre><code>" + Escaped(study.command) + "</code></pre>");
   }
   return "<dl>\n" + html + "</dl>\n";
+}
+
+std::string Goals(const Study& study) {
+  if (study.goals.empty() || study.algorithms.empty()) return {};
+  std::string html;
+  const auto& at_goals = study.algorithms[0].at_goals;
+  for (size_t g = 0; g < study.goals.size(); ++g) {
+    const Goal& goal = study.goals[g];
+    const auto value = g < at_goals.size() ? at_goals[g] : std::nullopt;
+    html += fmt::format(
+        "<li>{}, {} {:.6g}: {}, <strong>{}</strong></li>\n", Escaped(goal.name),
+        goal.at_least ? "at least" : "at most", goal.value,
+        value ? fmt::format("{:.4g}", value->median) : "no value",
+        Met(goal, value) ? "met" : "missed");
+  }
+  return fmt::format(
+      "<details class=\"goals\"><summary>Goals of {}</summary>"
+      "<ul>\n{}</ul></details>\n",
+      Escaped(study.algorithms[0].name), html);
 }
 
 std::string Broken(const Study& study) {
@@ -179,7 +200,7 @@ std::string StudySection(const Study& study, const Looks& looks,
   if (!study.description.empty()) {
     html += fmt::format("<p>{}</p>\n", Escaped(study.description));
   }
-  html += Facts(study) + FiguresTable(study) + Broken(study);
+  html += Facts(study) + FiguresTable(study) + Goals(study) + Broken(study);
   const StudyCharts charts(study, own);
   if (!charts.empty()) {
     html += "<h3>Over time</h3>\n";

@@ -40,13 +40,24 @@ struct Series {
 
 struct Algorithm {
   std::string name;
-  bool rival = true;  // False: ours, in whatever variant.
+  bool rival = true;    // False: ours, in whatever variant, or a mutant.
+  bool mutant = false;  // Must break a bound, or the scenario proves nothing.
   // By the names of [expect] and those of Figures() below.
   std::map<std::string, Spread, std::less<>> figures;
   // good / offered of each class, as in Study::classes.
   std::vector<std::optional<Spread>> class_good_ratio;
   Series series;
   std::vector<std::string> broken;  // Bounds of the scenario that it broke.
+  size_t seeds_broken = 0;          // Seeds under which it broke some.
+  // What the figures of Study::goals are.
+  std::vector<std::optional<Spread>> at_goals;
+};
+
+// What a figure of a scenario is meant to reach.
+struct Goal {
+  std::string name;  // "work_ratio of up-2@1".
+  double value = 0;
+  bool at_least = true;  // Else at most.
 };
 
 struct Phase {
@@ -62,6 +73,7 @@ struct Study {
   std::vector<std::pair<std::string, std::string>> facts;
   std::string command;  // What to type to get it again.
   std::vector<uint64_t> seeds;
+  uint64_t requests = 0;             // Measured, under all seeds.
   std::vector<std::string> classes;  // Most critical first.
   std::vector<Phase> phases;         // In order.
   double deadline_ms = 0;            // Zero: not drawn.
@@ -72,6 +84,7 @@ struct Study {
   std::vector<double> ideal;       // What could be answered in time of it.
   std::vector<double> best_limit;  // Inflight that capacity needs.
 
+  std::vector<Goal> goals;
   std::vector<Algorithm> algorithms;  // The first is what the page is about.
 };
 
