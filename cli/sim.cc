@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "command.h"
-#include "terminal.h"
+#include "sim_options.h"
 #include "weir/config/policy.h"
 #include "weir/scenario/read.h"
 #include "weir/scenario/report.h"
@@ -32,42 +32,6 @@ using sim::Outcomes;
 using sim::Spread;
 
 constexpr std::string_view kUnchanged = "nothing was played";
-
-struct Options {
-  std::vector<std::string> scenarios;
-  std::string policy;
-  std::string algorithm = "weir";
-  std::string against;
-  std::string seeds;
-  std::string trace;
-  std::string report;
-  bool json = false;
-  int threads = 0;
-};
-
-// "3", "1-10", "1,4,7-9"; nothing when it is something else.
-std::optional<std::vector<uint64_t>> ParseSeeds(std::string_view text) {
-  std::vector<uint64_t> seeds;
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  while (at != end) {
-    uint64_t first = 0;
-    auto read = std::from_chars(at, end, first);
-    if (read.ec != std::errc()) return std::nullopt;
-    uint64_t last = first;
-    if (read.ptr != end && *read.ptr == '-') {
-      read = std::from_chars(read.ptr + 1, end, last);
-      if (read.ec != std::errc()) return std::nullopt;
-    }
-    constexpr uint64_t kMost = 10'000;
-    if (last < first || last - first >= kMost) return std::nullopt;
-    for (uint64_t seed = first; seed <= last; ++seed) seeds.push_back(seed);
-    if (read.ptr != end && *read.ptr++ != ',') return std::nullopt;
-    at = read.ptr;
-  }
-  if (seeds.empty()) return std::nullopt;
-  return seeds;
-}
 
 // Writes each decision as four little-endian 64-bit words: time in ns, number
 // of the request (attempt in the upper 16 bits), tier and replica, verdict and
@@ -229,14 +193,8 @@ bool PrintBrokenBounds(const scenario::Scenario& scenario,
   return fine;
 }
 
-// Some two hundred bins, of whole steps of 100 ms.
-Duration BinFor(const scenario::Scenario& scenario) {
-  constexpr Duration kStep = std::chrono::milliseconds(100);
-  return kStep * std::max<int64_t>(1, scenario.length() / kStep / 200);
-}
-
 // With the seeds spelled out: their default is the first scenario's.
-std::string CommandOf(const Options& options, const std::string& scenarios,
+std::string CommandOf(const SimOptions& options, const std::string& scenarios,
                       const std::vector<uint64_t>& seeds) {
   std::string command = "weir sim " + scenarios;
   const auto add = [&command](std::string_view name, const std::string& value) {
@@ -271,7 +229,7 @@ std::optional<std::vector<Played>> LoadScenarios(
   return played;
 }
 
-void Print(const Options& options, const std::vector<Algorithm>& algorithms,
+void Print(const SimOptions& options, const std::vector<Algorithm>& algorithms,
            const std::vector<Played>& all) {
   for (const Played& played : all) {
     if (options.json) {
@@ -287,7 +245,7 @@ void Print(const Options& options, const std::vector<Algorithm>& algorithms,
 }
 
 // False when the file cannot be written.
-bool WriteReport(const Options& options,
+bool WriteReport(const SimOptions& options,
                  const std::vector<Algorithm>& algorithms,
                  const std::vector<uint64_t>& seeds,
                  const std::vector<Played>& all) {
@@ -307,18 +265,11 @@ bool WriteReport(const Options& options,
   return static_cast<bool>(file.flush());
 }
 
-int RunSim(const Options& options) {
+int RunSim(const SimOptions& options) {
   auto all = LoadScenarios(options.scenarios);
   if (!all) return kWrongInput;
   std::shared_ptr<const Policy> policy;
-  if (!options.policy.empty()) {
-    const auto read = config::LoadPolicy(options.policy);
-    if (!read) {
-      std::fputs(read.complaints().Print(kUnchanged).c_str(), stderr);
-      return kWrongInput;
-    }
-    policy = std::make_shared<const Policy>(*read);
-  }
+  if (!LoadPolicyOf(options, policy)) return kWrongInput;
   const auto algorithms = sim::FindAlgorithms(
       options.algorithm +
           (options.against.empty() ? "" : "," + options.against),
@@ -329,17 +280,10 @@ int RunSim(const Options& options) {
   study.seeds = {all->front().scenario.seed};
   if (!options.seeds.empty()) {
     const auto seeds = ParseSeeds(options.seeds);
-    if (!seeds) {
-      return Fail(kWrongInput, fmt::format("`--seeds {}` is neither a number "
-                                           "nor a range such as 1-10",
-                                           options.seeds));
-    }
+    if (!seeds) return FailForSeeds(options.seeds);
     study.seeds = *seeds;
   }
-  study.threads =
-      options.threads > 0
-          ? options.threads
-          : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  study.threads = ThreadsOf(options);
   std::optional<TraceFile> trace;
   if (!options.trace.empty()) {
     trace.emplace(options.trace);
@@ -371,12 +315,66 @@ int RunSim(const Options& options) {
 
 }  // namespace
 
+std::optional<std::vector<uint64_t>> ParseSeeds(std::string_view text) {
+  std::vector<uint64_t> seeds;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (at != end) {
+    uint64_t first = 0;
+    auto read = std::from_chars(at, end, first);
+    if (read.ec != std::errc()) return std::nullopt;
+    uint64_t last = first;
+    if (read.ptr != end && *read.ptr == '-') {
+      read = std::from_chars(read.ptr + 1, end, last);
+      if (read.ec != std::errc()) return std::nullopt;
+    }
+    constexpr uint64_t kMost = 10'000;
+    if (last < first || last - first >= kMost) return std::nullopt;
+    for (uint64_t seed = first; seed <= last; ++seed) seeds.push_back(seed);
+    if (read.ptr != end && *read.ptr++ != ',') return std::nullopt;
+    at = read.ptr;
+  }
+  if (seeds.empty()) return std::nullopt;
+  return seeds;
+}
+
+int FailForSeeds(const std::string& text) {
+  return Fail(kWrongInput, fmt::format("`--seeds {}` is neither a number "
+                                       "nor a range such as 1-10",
+                                       text));
+}
+
+int ThreadsOf(const SimOptions& options) {
+  if (options.threads > 0) return options.threads;
+  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+}
+
+Duration BinFor(const scenario::Scenario& scenario) {
+  constexpr Duration kStep = std::chrono::milliseconds(100);
+  return kStep * std::max<int64_t>(1, scenario.length() / kStep / 200);
+}
+
+bool LoadPolicyOf(const SimOptions& options,
+                  std::shared_ptr<const Policy>& policy) {
+  if (options.policy.empty()) return true;
+  const auto read = config::LoadPolicy(options.policy);
+  if (read) {
+    policy = std::make_shared<const Policy>(*read);
+  } else {
+    std::fputs(read.complaints().Print(kUnchanged).c_str(), stderr);
+  }
+  return policy != nullptr;
+}
+
 void AddSimCommand(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<SimOptions>();
   CLI::App* command =
       app.add_subcommand("sim", "Play scenarios in virtual time");
-  command->add_option("scenarios", options->scenarios, "Scenario files")
-      ->required();
+  command->add_option("scenarios", options->scenarios,
+                      "Scenario files; with --matrix: default S01 to S18");
+  command->add_flag("--matrix", options->matrix,
+                    "Under all algorithms, ranked; and mutants, which must "
+                    "break the bounds");
   command->add_option("--policy", options->policy,
                       "Policy of the guard; default: none but the scenario's");
   command
@@ -387,17 +385,33 @@ void AddSimCommand(CLI::App& app, Action& action) {
                       "Compare with these, separated by commas; NAME+queue "
                       "puts a queue before NAME, all is all of them");
   command->add_option("--seeds", options->seeds,
-                      "Such as 1-10; default: the first scenario's own");
+                      "Such as 1-10; default: the first scenario's own, "
+                      "of --matrix 1-10");
   command->add_option("--trace", options->trace,
                       "Write each decision of the first run to this file");
   command->add_option("--report", options->report,
                       "Write tables and charts to this HTML file");
+  command->add_option("--rivals-from", options->rivals_from,
+                      "With --matrix: the JSON of an earlier one; its rivals "
+                      "are not played again");
   command->add_option("--threads", options->threads,
                       "Runs at a time; default: one for each core");
   command->add_flag("--json", options->json,
                     "Print one JSON object for each scenario");
-  command->callback(
-      [&action, options] { action = [options] { return RunSim(*options); }; });
+  command->callback([&action, options] {
+    if (options->matrix) {
+      if (!options->trace.empty()) {
+        throw CLI::ValidationError("--trace",
+                                   "one run is traced, not a matrix");
+      }
+      action = [options] { return RunMatrix(*options); };
+    } else {
+      if (options->scenarios.empty()) {
+        throw CLI::RequiredError("scenarios (or --matrix)");
+      }
+      action = [options] { return RunSim(*options); };
+    }
+  });
 }
 
 }  // namespace weir::cli
