@@ -14,12 +14,16 @@ flags=(-std=c++20 -ffp-contract=off -w -I"$root/include")
 for folder in sim/engine sim/scenario sim/world sim/rivals src/config; do
   flags+=(-I"$root/$folder/include")
 done
-flags+=(-I"$root/sim/world")
-# The guard alone: rivals and what reads files need not be built.
-mapfile -t sources < <(find "$root/src/core" "$root/sim/engine" \
-  "$root/sim/scenario" "$root/sim/world" -name '*.cc' ! -name '*_test.cc' \
-  ! -name 'read*.cc' ! -path '*/testing/*' ! -name 'algorithms.cc' \
-  ! -name 'rival_gate.cc' ! -name 'bounded_queue.cc' ! -name 'study.cc' | sort)
+flags+=(-I"$root/src/core" -I"$root/sim/world" -I"$root/sim/scenario")
+# The guard alone: rivals and what reads files need not be built.  A folder is
+# one source, which takes a fifth of the time.
+parts=(src/core sim/engine sim/scenario sim/world)
+for folder in "${parts[@]}"; do
+  find "$root/$folder" -name '*.cc' ! -name '*_test.cc' \
+    ! -name 'read*.cc' ! -path '*/testing/*' ! -name 'algorithms.cc' \
+    ! -name 'rival_gate.cc' ! -name 'bounded_queue.cc' ! -name 'study.cc' |
+    sort | sed 's/.*/#include "&"/' > "$out/$(basename "$folder").cc"
+done
 
 launcher=$(command -v ccache || true)
 for compiler in g++ clang++-14; do
@@ -27,11 +31,8 @@ for compiler in g++ clang++-14; do
   for level in -O0 -O3; do
     name=$compiler$level
     mkdir "$out/$name"
-    printf '%s\0' "${sources[@]}" | xargs -0 -P2 -I{} bash -c '
-      object=$1/$(printf %s "$2" | tr / _).o
-      shift 2
-      exec "$@" -c {} -o "$object"' _ "$out/$name" {} \
-      $launcher "$compiler" "$level" "${flags[@]}"
+    printf '%s\n' "${parts[@]##*/}" | xargs -P2 -I{} \
+      $launcher "$compiler" "$level" "${flags[@]}" -c "$out/{}.cc" -o "$out/$name/{}.o"
     "$compiler" "$level" "$out/$name"/*.o -lfmt -lpthread -o "$out/$name.exe"
     "$out/$name.exe" > "$out/$name.txt"
     echo "$name: $(cut -c1-40 "$out/$name.txt" | head -1)"
