@@ -23,6 +23,9 @@ struct ClientCall {
   uint64_t client = 0;          // On whose behalf; 0: unknown.
   Instant deadline = kNever;    // Of the whole call, retries included.
   std::stop_token cancelled{};  // Of whoever wants the answer.
+  // May be executed twice.  If not, it is never hedged, and tried again only
+  // when it was certainly not executed: refused, or not reached.
+  bool repeatable = true;
 
   // Kept by the guard.
   int32_t attempts = 0;
@@ -97,6 +100,8 @@ struct Answer {
   // Push-back: when the server expects room, or that nobody need try again.
   std::optional<Duration> retry_after{};
   bool never_retry = false;
+  // weir says why it refused it (weir-reason): the service itself is well.
+  bool by_weir = false;
   std::optional<OverloadLevel> level{};
 };
 

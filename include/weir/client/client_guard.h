@@ -97,7 +97,7 @@ class ClientGuard {
   Next Fail(ClientCall& call, const Answer& answer, Instant now, uint64_t draw);
   Next::Why Retry(ClientCall& call, const Answer& answer, bool may, Instant now,
                   uint64_t draw, Instant& at);
-  bool IsRetriable(const Answer& answer) const;
+  bool IsRetriable(const ClientCall& call, const Answer& answer) const;
 
   const ClientPolicy policy_;
   AdaptiveThrottle throttle_;

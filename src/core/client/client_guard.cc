@@ -144,7 +144,7 @@ void ClientGuard::Learn(const ClientCall& call, const Attempt& attempt,
       break;
     case AnswerKind::kUnavailable:
     case AnswerKind::kTimedOut:
-      result = Result::kBad;
+      if (!answer.by_weir) result = Result::kBad;
       throttle_.Learn(call.criticality, false, now);
       break;
     case AnswerKind::kRefused:
@@ -156,7 +156,8 @@ void ClientGuard::Learn(const ClientCall& call, const Attempt& attempt,
   breaker_.Finish(attempt.pass, result, now - attempt.sent_at, now);
 }
 
-bool ClientGuard::IsRetriable(const Answer& answer) const {
+bool ClientGuard::IsRetriable(const ClientCall& call,
+                              const Answer& answer) const {
   const RetryRules& rules = policy_.retries;
   switch (answer.kind) {
     case AnswerKind::kUnavailable:
@@ -164,9 +165,9 @@ bool ClientGuard::IsRetriable(const Answer& answer) const {
     case AnswerKind::kRefused:
       return rules.on_refused && (rules.untold || answer.retry_after);
     case AnswerKind::kTimedOut:
-      return rules.on_timed_out;
+      return rules.on_timed_out && call.repeatable;
     case AnswerKind::kError:
-      return rules.on_error;
+      return rules.on_error && call.repeatable;
     case AnswerKind::kOk:
     case AnswerKind::kCancelled:
       return false;
@@ -176,7 +177,7 @@ bool ClientGuard::IsRetriable(const Answer& answer) const {
 
 Next ClientGuard::Fail(ClientCall& call, const Answer& answer, Instant now,
                        uint64_t draw) {
-  const bool retriable = IsRetriable(answer);
+  const bool retriable = IsRetriable(call, answer);
   // A refusal takes a token even when it is final: it says the same.
   const bool failed = retriable || answer.kind == AnswerKind::kRefused;
   const bool may = failed ? tokens_.OnFailure() : tokens_.allows();
@@ -217,8 +218,8 @@ Next::Why ClientGuard::Retry(ClientCall& call, const Answer& answer, bool may,
 }
 
 bool ClientGuard::MayHedge(const ClientCall& call, Instant now) {
-  if (policy_.hedge_after == Duration{} || call.answered || call.open != 1 ||
-      call.attempts != 1 || call.cancelled.stop_requested()) {
+  if (policy_.hedge_after == Duration{} || !call.repeatable || call.answered ||
+      call.open != 1 || call.attempts != 1 || call.cancelled.stop_requested()) {
     return false;
   }
   if (level_.active(now) || throttle_.RefusalRatio(call.criticality, now) > 0 ||

@@ -5,6 +5,8 @@
 #include <memory>
 #include <vector>
 
+#include "weir/client/wire.h"
+
 namespace weir {
 namespace {
 
@@ -118,6 +120,32 @@ TEST(ClientGuardTest, OnlyRetriableAnswersAreTriedAgain) {
 
 // Three layers, each with three attempts, above one that refuses: without this
 // rule it would be asked 27 times.
+TEST(ClientGuardTest, WhatMustNotHappenTwiceIsRepeatedOnlyIfItDidNotHappen) {
+  ClientPolicy policy;
+  policy.retries.on_timed_out = policy.retries.on_error = true;
+  policy.retries.untold = true;
+  policy.hedge_after = 10ms;
+  const auto guard = MakeGuard(policy);
+  const auto step = [&](AnswerKind kind, bool repeatable) {
+    ClientCall call{.repeatable = repeatable};
+    return Try(*guard, call, {.kind = kind}).step;
+  };
+  for (const AnswerKind kind : {AnswerKind::kTimedOut, AnswerKind::kError}) {
+    EXPECT_EQ(step(kind, true), Step::kRetry);
+    EXPECT_EQ(step(kind, false), Step::kGiveUp);
+  }
+  EXPECT_EQ(step(AnswerKind::kRefused, false), Step::kRetry);
+  EXPECT_EQ(step(AnswerKind::kUnavailable, false), Step::kRetry);
+
+  const auto fresh = MakeGuard(policy);
+  ClientCall call{.repeatable = false};
+  Attempt attempt = fresh->Begin(call, kStart, 0);
+  ASSERT_TRUE(attempt.send);
+  EXPECT_FALSE(fresh->MayHedge(call, kStart + 10ms));
+  call.repeatable = true;
+  EXPECT_TRUE(fresh->MayHedge(call, kStart + 10ms));
+}
+
 TEST(ClientGuardTest, OnlyTheLayerDirectlyAboveTheRefuserRetries) {
   int asked = 0;
   std::vector<std::unique_ptr<ClientGuard>> layers;
@@ -245,6 +273,19 @@ TEST(ClientGuardTest, AProbeOfTheBreakerPassesTheStagesAfterIt) {
     EXPECT_TRUE(guard->Begin(call, kStart + 1s, 0).send) << i;
   }
   EXPECT_EQ(guard->Begin(call, kStart + 1s, 0).dropped, DropReason::kBreaker);
+}
+
+TEST(ClientGuardTest, AServiceThatWeirHasPausedDoesNotOpenTheBreaker) {
+  const auto guard = MakeGuard();
+  Answer paused = kUnreached;
+  wire::ReadAnswerHeader("weir-reason", "paused", paused);
+  for (int i = 0; i < 100; ++i) {
+    ClientCall call;
+    Attempt attempt = guard->Begin(call, kStart + i * 1s, 0);
+    if (attempt.send) guard->End(call, attempt, paused, kStart + i * 1s, 0);
+  }
+  EXPECT_EQ(guard->breaker().state(kStart + 100s),
+            CircuitBreaker::State::kClosed);
 }
 
 TEST(ClientGuardTest, AStormOfRefusalsDoesNotOpenTheBreaker) {

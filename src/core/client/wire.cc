@@ -93,6 +93,8 @@ void ReadAnswerHeader(std::string_view name, std::string_view value,
     // The push-back is finer, whichever comes first.
     const auto s = ParseNumber(value);
     if (s && *s >= 0 && !answer.retry_after) answer.retry_after = seconds(*s);
+  } else if (IsName(name, kReason)) {
+    answer.by_weir = true;
   } else if (IsName(name, kLevel)) {
     if (const auto level = ParseLevel(value)) answer.level = level;
   }
