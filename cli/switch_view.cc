@@ -94,6 +94,11 @@ std::string SwitchesTable(const Snapshot& seen, Instant now) {
   return text;
 }
 
+// To the millisecond, so that 30 s are 30.
+static double Seconds(Duration left) {
+  return static_cast<double>(left / std::chrono::milliseconds(1)) / 1000;
+}
+
 std::string SwitchesJson(const Snapshot& seen, Instant now) {
   Json list = Json::array();
   for (const Snapshot::Resource& resource : seen.resources) {
@@ -108,7 +113,7 @@ std::string SwitchesJson(const Snapshot& seen, Instant now) {
          {"degrade_by_hand", state.by_hand},
          {"degrade_levels", resource.levels},
          {"left_s",
-          ends ? Json(ToSeconds(resource.by_hand.until - now)) : Json()},
+          ends ? Json(Seconds(resource.by_hand.until - now)) : Json()},
          {"obeyed", !resource.deaf}});
   }
   const Json out{{"service", seen.service}, {"resources", list}};
