@@ -1,6 +1,6 @@
 // Calls a service as a guarded client does, and says what became of it.
 //
-//   http_client URL [PATH [CALLERS [SECONDS]]]
+//   http_client url [path [callers [seconds]]]
 //
 //   http_client http://127.0.0.1:8080 /checkout 64 5
 //
@@ -69,7 +69,7 @@ int main(int argc, char** argv) {
   const int callers = argc > 3 ? ParseCount(argv[3]) : 16;
   const int seconds = argc > 4 ? ParseCount(argv[4]) : 2;
   if (argc < 2 || argc > 5 || callers == 0 || seconds == 0) {
-    fmt::print(stderr, "usage: http_client URL [PATH [CALLERS [SECONDS]]]\n");
+    fmt::print(stderr, "usage: http_client url [path [callers [seconds]]]\n");
     return 2;
   }
   const auto client = weir::http::Client::Make({.url = argv[1]});

@@ -2,8 +2,8 @@
 //
 //   rpc_server --policy examples/rpc/shop.toml --zookeeper 127.0.0.1:2181
 //
-// Prints "ready ADDRESS" once it serves.  SIGTERM: leaves the registry, ends
-// what it has begun, and goes.
+// Prints "ready ADDRESS" once it serves.  SIGTERM: leaves the registry, serves
+// for a moment whoever has not heard of it, ends what it has begun, and goes.
 
 #include "weir/grpc/server.h"
 
@@ -20,6 +20,9 @@
 #include "shop.grpc.pb.h"
 
 namespace {
+
+// Chosen: some ten times what ZooKeeper takes to tell its clients.
+constexpr auto kGrace = std::chrono::milliseconds(300);
 
 class Shop final : public weir::example::Shop::Service {
  public:
@@ -98,6 +101,8 @@ int main(int argc, char** argv) {
   int signal = 0;
   sigwait(&ends, &signal);
   registry->reset();  // First of all: nobody new shall come.
+  // Clients hear of it within a moment; what they send until then is served.
+  std::this_thread::sleep_for(kGrace);
   server->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(5));
   Say("gone");
 }
