@@ -3,19 +3,18 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <exception>
 #include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "method_resource.h"
+#include "sleeper.h"
 #include "weir/client/draws.h"
 #include "weir/client/overload_level.h"
-#include "weir/config/nearest.h"
 #include "weir/config/policy.h"
 #include "weir/config/policy_file.h"
 #include "weir/guard.h"
@@ -33,45 +32,15 @@ namespace {
 constexpr int kCpusPerShard = 4;
 constexpr int kMostShards = 8;
 
+constexpr Duration kShortestInterval = std::chrono::milliseconds(20);
+constexpr Duration kLongestInterval = std::chrono::hours(1);
+
 int DefaultShards() {
   const int cpus = static_cast<int>(std::thread::hardware_concurrency());
   return std::clamp((cpus + kCpusPerShard - 1) / kCpusPerShard, 1, kMostShards);
 }
 
 Instant Now() { return host::MonotonicClock::Now(); }
-
-// "/pkg.Service/Method" as its names in a policy, the most special first.
-std::array<std::string_view, 5> NamesOf(std::string_view full_name) {
-  if (!full_name.empty() && full_name.front() == '/')
-    full_name.remove_prefix(1);
-  const size_t slash = std::min(full_name.find('/'), full_name.size());
-  const std::string_view package_service = full_name.substr(0, slash);
-  const size_t dot = package_service.rfind('.');
-  const size_t after = dot == std::string_view::npos ? 0 : dot + 1;
-  return {full_name, full_name.substr(after), package_service,
-          package_service.substr(after), "default"};
-}
-
-Result<uint16_t> FindResource(const Policy& policy, std::string_view method) {
-  for (const std::string_view name : NamesOf(method)) {
-    if (const auto index = policy.FindResource(name)) return *index;
-  }
-  if (policy.resources.size() == 1) return uint16_t{0};
-  std::vector<std::string> known;
-  for (const Resource& resource : policy.resources) {
-    known.push_back(resource.name);
-  }
-  std::string hint;
-  for (const std::string_view name : NamesOf(method)) {
-    const std::string_view nearest = config::Nearest(name, known);
-    if (!nearest.empty() && hint.empty()) {
-      hint = "; did you mean it by `" + std::string(nearest) + "`?";
-    }
-  }
-  return Error{"the policy of `" + policy.service + "` has no resource for " +
-               std::string(method) + hint +
-               " (a resource `default` takes all that have none)"};
-}
 
 }  // namespace
 
@@ -80,15 +49,12 @@ class ServiceGuard::Impl {
   explicit Impl(const Options& options) : options_(options) {}
 
   ~Impl() {
-    {
-      const std::lock_guard lock(mutex_);
-      stopping_ = true;
-    }
-    awake_.notify_one();
+    sleeper_.End();
     if (thread_.joinable()) thread_.join();
   }
 
   std::optional<Error> Open(Policy policy) {
+    if (auto error = options_.Check()) return error;
     if (auto error = policy.Check()) return error;
     const Instant now = Now();
     policy_ = std::make_shared<const Policy>(std::move(policy));
@@ -103,7 +69,7 @@ class ServiceGuard::Impl {
       region_ = heap_region_->get();
     }
     const int count = options_.shards == 0 ? DefaultShards() : options_.shards;
-    shards_ = std::vector<Shard>(static_cast<size_t>(std::clamp(count, 1, 64)));
+    shards_ = std::vector<Shard>(static_cast<size_t>(count));
     for (Shard& shard : shards_) {
       auto lease = shm::ShardLease::Claim(*region_);
       if (!lease) return lease.error();
@@ -164,7 +130,7 @@ class ServiceGuard::Impl {
     }
     if (verdict != Verdict::kQueue) NoteLevel(call, now);
     Tell(decided);
-    WakeFor(shard);
+    sleeper_.WakeFor(shard.wake.load());
     return verdict;
   }
 
@@ -308,29 +274,8 @@ class ServiceGuard::Impl {
     }
   }
 
-  // The thread takes a shard's time of waking before it says until when it
-  // sleeps, and both are in one order with the two steps here: one of the two
-  // sees the other.
-  void WakeFor(const Shard& shard) {
-    if (shard.wake.load() >= sleeps_until_.load()) return;
-    { const std::lock_guard lock(mutex_); }
-    awake_.notify_one();
-  }
-
   void KeepHouse() {
-    std::unique_lock lock(mutex_);
-    while (!stopping_) {
-      sleeps_until_.store(kNever);
-      Instant next =
-          std::min(file_due_, reclaimer_ ? reclaimer_->next() : file_due_);
-      next = std::min(next, host_due_);
-      for (const Shard& shard : shards_) {
-        next = std::min(next, shard.wake.load());
-      }
-      sleeps_until_.store(next);
-      awake_.wait_until(
-          lock, std::chrono::steady_clock::time_point(next.time_since_epoch()));
-      lock.unlock();
+    while (sleeper_.Sleep([this] { return NextDue(); })) {
       const Instant now = Now();
       TickShards(now);
       if (reclaimer_) Reclaim(now);
@@ -339,8 +284,16 @@ class ServiceGuard::Impl {
         if (file_) FollowFile();
       }
       if (now >= host_due_) TellHost(now);
-      lock.lock();
     }
+  }
+
+  Instant NextDue() const {
+    Instant next = std::min(file_due_, host_due_);
+    if (reclaimer_) next = std::min(next, reclaimer_->next());
+    for (const Shard& shard : shards_) {
+      next = std::min(next, shard.wake.load());
+    }
+    return next;
   }
 
   void TickShards(Instant now) {
@@ -458,19 +411,30 @@ class ServiceGuard::Impl {
   std::atomic<uint64_t> random_{0};
   LevelMeter level_;
 
-  // Of the thread, but for stopping_ and sleeps_until_.
+  // Of the thread.
   std::optional<config::PolicyFile> file_;
   std::optional<shm::Reclaimer> reclaimer_;
   Instant file_due_ = Instant::min();
   std::optional<host::HostFeed> feed_;
   Instant host_due_ = kNever;
 
-  std::mutex mutex_;
-  std::condition_variable awake_;
-  bool stopping_ = false;  // With mutex_.
-  std::atomic<Instant> sleeps_until_{kNever};
+  Sleeper sleeper_;
   std::thread thread_;
 };
+
+std::optional<Error> ServiceGuard::Options::Check() const {
+  if (shards < 0 || static_cast<size_t>(shards) > Region::kShards) {
+    return Error{"`shards` is " + std::to_string(shards) +
+                 ", but a region has 64; use 1 to 64, or 0 to have them "
+                 "chosen"};
+  }
+  if (file_interval < kShortestInterval || file_interval > kLongestInterval) {
+    return Error{
+        "`file_interval` must lie between 20ms and 1h: shorter keeps a core "
+        "busy, longer seems never to come"};
+  }
+  return std::nullopt;
+}
 
 ServiceGuard::ServiceGuard(std::unique_ptr<Impl> impl)
     : impl_(std::move(impl)) {}

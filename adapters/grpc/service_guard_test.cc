@@ -349,6 +349,27 @@ TEST(ServiceGuardTest, FollowsItsPolicyFile) {
   EXPECT_NE(next_line().find("limits"), std::string::npos);
 }
 
+TEST(ServiceGuardTest, OptionsOutOfRangeAreRefusedByName) {
+  const auto refusal = [](const ServiceGuard::Options& options) {
+    const auto error = options.Check();
+    return error ? error->message : std::string();
+  };
+  EXPECT_EQ(refusal({}), "");
+  EXPECT_EQ(refusal({.shards = 64, .file_interval = 1h}), "");
+  EXPECT_NE(refusal({.shards = -1}).find("`shards`"), std::string::npos);
+  EXPECT_NE(refusal({.shards = 65}).find("`shards`"), std::string::npos);
+  for (const Duration interval :
+       {Duration(0), Duration(19ms), Duration(61min)}) {
+    EXPECT_NE(refusal({.file_interval = interval}).find("`file_interval`"),
+              std::string::npos);
+  }
+  Policy policy;
+  policy.service = "options";
+  policy.resources.push_back({.name = "default"});
+  EXPECT_FALSE(
+      ServiceGuard::Make(policy, {.shared = false, .shards = 65}).ok());
+}
+
 TEST(ServiceGuardTest, SaysWhyItCannotBeMade) {
   EXPECT_NE(ServiceGuard::Load("/nowhere/policy.toml", {})
                 .error()

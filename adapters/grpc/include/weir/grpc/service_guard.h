@@ -67,11 +67,15 @@ class ServiceGuard {
     // Hears lines for a log: a policy that came into force or was refused.
     // Called from the housekeeping thread.
     std::function<void(const std::string& line)> log{};
+
+    // The first broken rule of those above, or nothing.
+    std::optional<Error> Check() const;
   };
   // A method of the service, as Register() returned it.
   using Method = uint32_t;
 
-  // Follows the policy file from now on.
+  // Follows the policy file from now on.  Both fail when the options or the
+  // policy break a rule, or the region cannot be had.
   static Result<std::shared_ptr<ServiceGuard>> Load(
       const std::string& policy_path, const Options& options);
   static Result<std::shared_ptr<ServiceGuard>> Make(Policy policy,
