@@ -15,7 +15,8 @@ using scenario::Span;
 using std::chrono::milliseconds;
 using enum Span::Distribution;
 
-// Draws as the scenario's own worlds do; rounded as nginx does if asked to.
+// SplitMix64 as the scenario's own worlds do; rounded as nginx does if asked
+// to.
 TimeSample SampleOf(const Span& span, Duration unit = Duration(1)) {
   TimeSample sample;
   scenario::Random random(7);

@@ -12,20 +12,22 @@
 #include <vector>
 
 #include "server_call.h"
-#include "weir/client/draws.h"
 #include "weir/client/wire.h"
 #include "weir/host/clock.h"
+#include "weir/splitmix64.h"
 
 namespace weir::grpc {
 
+namespace {
+
+Instant Now() { return host::MonotonicClock::Now(); }
+
+}  // namespace
+
 struct GuardedChannel::State {
   std::unique_ptr<ClientGuard> guard;
-  std::atomic<uint64_t> draws;
-
-  uint64_t Draw() {
-    return Draws(draws.fetch_add(0x9e3779b97f4a7c15, std::memory_order_relaxed))
-        .Next();
-  }
+  SharedSplitMix64 draws{
+      static_cast<uint64_t>(Now().time_since_epoch().count())};
 };
 
 namespace {
@@ -40,8 +42,6 @@ using Metadata = std::multimap<::grpc::string_ref, ::grpc::string_ref>;
 
 // Marks an attempt of Call(), which asked the guard itself.  Never sent.
 constexpr char kAsked[] = "weir-asked";
-
-Instant Now() { return host::MonotonicClock::Now(); }
 
 std::string_view View(::grpc::string_ref text) {
   return {text.data(), text.size()};
@@ -93,7 +93,7 @@ class Interceptor final : public ::grpc::experimental::Interceptor {
       state_->guard->End(call_, attempt_,
                          AnswerOf(*methods->GetRecvStatus(),
                                   *methods->GetRecvTrailingMetadata()),
-                         Now(), state_->Draw());
+                         Now(), state_->draws.Next());
     }
     methods->Proceed();
   }
@@ -108,7 +108,7 @@ class Interceptor final : public ::grpc::experimental::Interceptor {
           ParseCriticality(found->second).value_or(call_.criticality);
     }
     call_.deadline = InstantOf(info_.client_context()->raw_deadline());
-    attempt_ = state_->guard->Begin(call_, Now(), state_->Draw());
+    attempt_ = state_->guard->Begin(call_, Now(), state_->draws.Next());
     if (!attempt_.send) dropped_ = DropStatus(attempt_.dropped);
     return attempt_.send;
   }
@@ -211,7 +211,6 @@ Result<std::shared_ptr<GuardedChannel>> GuardedChannel::Make(
   if (!guard) return guard.error();
   auto state = std::make_shared<State>();
   state->guard = std::move(guard).value();
-  state->draws = static_cast<uint64_t>(Now().time_since_epoch().count());
   ::grpc::ChannelArguments arguments = options.arguments;
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
   std::vector<
@@ -232,7 +231,7 @@ CallResult GuardedChannel::Call(
   ClientGuard& guard = *state_->guard;
   ClientCall call = scope.scope.MakeCall();
   for (;;) {
-    Attempt attempt = guard.Begin(call, Now(), state_->Draw());
+    Attempt attempt = guard.Begin(call, Now(), state_->draws.Next());
     if (!attempt.send) {
       return {DropStatus(attempt.dropped), NeverRetryAbove(attempt.dropped)};
     }
@@ -247,7 +246,7 @@ CallResult GuardedChannel::Call(
     const Status status = rpc(*context);
     const Next next = guard.End(
         call, attempt, AnswerOf(status, context->GetServerTrailingMetadata()),
-        Now(), state_->Draw());
+        Now(), state_->draws.Next());
     if (next.step != Next::Step::kRetry) {
       return {status, next.never_retry_above};
     }

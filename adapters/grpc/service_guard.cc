@@ -13,7 +13,6 @@
 
 #include "method_resource.h"
 #include "sleeper.h"
-#include "weir/client/draws.h"
 #include "weir/client/overload_level.h"
 #include "weir/config/policy.h"
 #include "weir/config/policy_file.h"
@@ -22,6 +21,7 @@
 #include "weir/host/feed.h"
 #include "weir/shm/lease.h"
 #include "weir/shm/segment.h"
+#include "weir/splitmix64.h"
 
 namespace weir::grpc {
 namespace {
@@ -85,7 +85,6 @@ class ServiceGuard::Impl {
   // From now on there is a thread.
   void Start(std::optional<config::PolicyFile> file) {
     file_ = std::move(file);
-    random_ = static_cast<uint64_t>(Now().time_since_epoch().count());
     feed_.emplace([this](const std::string& line) { Log(line); });
     TellHost(Now());
     thread_ = std::thread([this] { KeepHouse(); });
@@ -164,7 +163,7 @@ class ServiceGuard::Impl {
     const bool expired = now >= call.request_.deadline;
     const std::lock_guard lock(shard.mutex);
     return http::AnswerTo(call.decision_, *shard.policy, expired,
-                          static_cast<uint32_t>(Random() >> 32));
+                          static_cast<uint32_t>(draws_.Next() >> 32));
   }
 
   std::string ResourceName(const Call& call) {
@@ -178,7 +177,7 @@ class ServiceGuard::Impl {
   }
 
   std::optional<OverloadLevel> Level(Instant now) {
-    return level_.Read(now, Random());
+    return level_.Read(now, draws_.Next());
   }
 
   void Stop() {
@@ -389,14 +388,6 @@ class ServiceGuard::Impl {
     if (options_.log) options_.log(line);
   }
 
-  // Source: [STEELE2014], splitmix64.
-  uint64_t Random() {
-    uint64_t z = random_.fetch_add(0x9e3779b97f4a7c15) + 0x9e3779b97f4a7c15;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return z ^ (z >> 31);
-  }
-
   const Options options_;
   // Who applies a policy and who registers a method take turns; the thread
   // alone changes policy_.
@@ -408,7 +399,8 @@ class ServiceGuard::Impl {
   std::optional<HeapRegion> heap_region_;
   Region* region_ = nullptr;
   std::vector<Shard> shards_;
-  std::atomic<uint64_t> random_{0};
+  SharedSplitMix64 draws_{
+      static_cast<uint64_t>(Now().time_since_epoch().count())};
   LevelMeter level_;
 
   // Of the thread.

@@ -12,6 +12,7 @@
 #include "transfer.h"
 #include "weir/client/wire.h"
 #include "weir/host/clock.h"
+#include "weir/splitmix64.h"
 
 namespace weir::http {
 namespace {
@@ -165,15 +166,10 @@ class Client::Impl {
 
   std::unique_ptr<Line> TakeLine();
   void ReturnLine(std::unique_ptr<Line> line);
-  uint64_t Draw() {
-    return Draws(
-               draws_.fetch_add(0x9e3779b97f4a7c15, std::memory_order_relaxed))
-        .Next();
-  }
 
   const ClientConfig config_;
   const std::unique_ptr<ClientGuard> guard_;
-  std::atomic<uint64_t> draws_;
+  SharedSplitMix64 draws_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<Line>> idle_;
 };
@@ -213,7 +209,7 @@ class Client::Impl::Run {
     const Instant now = MonotonicClock::Now();
     const size_t slot = attempts_[0].open ? 1 : 0;
     Attempt& attempt = attempts_[slot];
-    attempt = client_.guard_->Begin(call_, now, client_.Draw());
+    attempt = client_.guard_->Begin(call_, now, client_.draws_.Next());
     if (!attempt.send) {
       if (call_.open > 0) return true;  // A hedge; the first one goes on.
       reply_.dropped = attempt.dropped;
@@ -275,8 +271,9 @@ class Client::Impl::Run {
       reply_.error = transfer.Error(code);
     }
     Remove(slot);
-    const Next next = client_.guard_->End(
-        call_, attempts_[slot], answer, MonotonicClock::Now(), client_.Draw());
+    const Next next =
+        client_.guard_->End(call_, attempts_[slot], answer,
+                            MonotonicClock::Now(), client_.draws_.Next());
     switch (next.step) {
       case Next::Step::kDone:
         return false;

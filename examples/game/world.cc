@@ -6,6 +6,8 @@
 #include <memory>
 #include <vector>
 
+#include "weir/splitmix64.h"
+
 namespace weir::game {
 namespace {
 
@@ -31,20 +33,15 @@ constexpr Duration kReconnect = std::chrono::seconds(1);
 constexpr Duration kRegister = std::chrono::milliseconds(50);
 constexpr Duration kRestart = std::chrono::seconds(2);
 
-// splitmix64.
 class Random {
  public:
-  explicit Random(uint64_t seed) : state_(seed) {}
+  explicit Random(uint64_t seed) : draws_(seed) {}
   double Exponential(double mean) {
-    uint64_t x = state_ += 0x9e3779b97f4a7c15;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-    x ^= x >> 31;
-    return -mean * std::log(static_cast<double>((x >> 11) + 1) * 0x1p-53);
+    return -mean * std::log(draws_.NextUnit() + 0x1p-53);
   }
 
  private:
-  uint64_t state_;
+  SplitMix64 draws_;
 };
 
 struct Frame {

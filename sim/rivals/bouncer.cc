@@ -1,7 +1,7 @@
 #include "weir/rivals/bouncer.h"
 
 #include "weir/rivals/averages.h"
-#include "weir/rivals/random.h"
+#include "weir/splitmix64.h"
 
 namespace weir::rivals {
 namespace {

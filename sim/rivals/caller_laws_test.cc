@@ -6,7 +6,7 @@
 #include "weir/rivals/finagle_retry_budget.h"
 #include "weir/rivals/gozero_breaker.h"
 #include "weir/rivals/grpc_retry_throttle.h"
-#include "weir/rivals/random.h"
+#include "weir/splitmix64.h"
 
 namespace weir::rivals {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "weir/rivals/averages.h"
-#include "weir/rivals/random.h"
+#include "weir/splitmix64.h"
 
 namespace weir::rivals {
 namespace {

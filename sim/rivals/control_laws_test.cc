@@ -9,11 +9,11 @@
 #include "samples_test.h"
 #include "weir/rivals/bouncer.h"
 #include "weir/rivals/cinnamon.h"
-#include "weir/rivals/random.h"
 #include "weir/rivals/seda.h"
 #include "weir/rivals/trpc_high_percentile.h"
 #include "weir/rivals/userver_linear.h"
 #include "weir/rivals/userver_rps.h"
+#include "weir/splitmix64.h"
 
 namespace weir::rivals {
 namespace {

@@ -9,7 +9,7 @@
 #include "samples_test.h"
 #include "weir/rivals/envoy_admission.h"
 #include "weir/rivals/envoy_gradient.h"
-#include "weir/rivals/random.h"
+#include "weir/splitmix64.h"
 
 namespace weir::rivals {
 namespace {

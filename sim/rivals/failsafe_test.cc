@@ -10,7 +10,7 @@
 #include "weir/rivals/failsafe_limiter.h"
 #include "weir/rivals/failsafe_priority.h"
 #include "weir/rivals/failsafe_throttler.h"
-#include "weir/rivals/random.h"
+#include "weir/splitmix64.h"
 
 namespace weir::rivals {
 namespace {

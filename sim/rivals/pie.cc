@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "weir/rivals/random.h"
+#include "weir/splitmix64.h"
 
 namespace weir::rivals {
 namespace {

@@ -11,8 +11,8 @@
 #include "weir/rivals/dagor.h"
 #include "weir/rivals/folly_codel.h"
 #include "weir/rivals/pie.h"
-#include "weir/rivals/random.h"
 #include "weir/rivals/rfc_codel.h"
+#include "weir/splitmix64.h"
 
 namespace weir::rivals {
 namespace {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "samples_test.h"
-#include "weir/rivals/random.h"
+#include "weir/splitmix64.h"
 
 namespace weir::rivals {
 namespace {

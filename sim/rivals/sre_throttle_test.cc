@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "samples_test.h"
-#include "weir/rivals/random.h"
+#include "weir/splitmix64.h"
 
 namespace weir::rivals {
 namespace {

@@ -52,7 +52,7 @@ class Fabric final : private Handler {
   // False when there is none left and none open: the visit can be answered.
   bool CallNext(Visit& parent);
 
-  // Draws what each stage takes of attempt `number` at this instant.
+  // SplitMix64 what each stage takes of attempt `number` at this instant.
   Demand DrawDemand(size_t tier, uint64_t number, uint16_t route) const;
   // All that a request which demands so much of a tier's own stages will ask
   // of the whole world, calls included.

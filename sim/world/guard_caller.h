@@ -7,9 +7,9 @@
 #include <memory>
 
 #include "weir/client/client_guard.h"
-#include "weir/client/draws.h"
 #include "weir/scenario/scenario.h"
 #include "weir/sim/visit.h"
+#include "weir/splitmix64.h"
 #include "weir/time.h"
 
 namespace weir::sim {
@@ -32,7 +32,7 @@ class GuardCaller {
 
  private:
   std::unique_ptr<ClientGuard> guard_;
-  Draws draws_;
+  SplitMix64 draws_;
 };
 
 }  // namespace weir::sim

@@ -3,21 +3,13 @@
 
 #include "relaxed.h"
 #include "weir/guard.h"
+#include "weir/splitmix64.h"
 
 namespace weir {
 namespace {
 
 // When to come back after the system rule refused.  Chosen: its window.
 constexpr Duration kSystemRetry = std::chrono::seconds(1);
-
-// Source: [STEELE2014].  Turns the count of a shard into bits that look
-// random, so that nothing here needs a generator.
-constexpr uint64_t Scramble(uint64_t x) {
-  x += 0x9e3779b97f4a7c15;
-  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
-  x = (x ^ x >> 27) * 0x94d049bb133111eb;
-  return x ^ x >> 31;
-}
 
 }  // namespace
 
@@ -115,9 +107,10 @@ bool Guard::PassTiers(const Request& request, Refusal& refusal, Instant now) {
           .by_class[static_cast<size_t>(ClassCounter::offered_total)]
                    [Index(request.criticality)]
           .load(kRelaxed);
-  const uint64_t random =
-      Scramble(offered << 8 ^ static_cast<uint64_t>(shard_index_) << 2 ^
-               Index(request.criticality));
+  // The count of a shard as bits that look random: no generator is needed.
+  const uint64_t random = Mix64(
+      kGoldenGamma + (offered << 8 ^ static_cast<uint64_t>(shard_index_) << 2 ^
+                      Index(request.criticality)));
   const Tiers::Answer answer =
       region_.rates.tiers.Offer(tier_table_, now, random);
   if (!answer.admitted) refusal = {Reason::kTiers, answer.retry_after};

@@ -38,7 +38,7 @@
 
 #include "weir/client/client_call.h"
 #include "weir/client/client_policy.h"
-#include "weir/client/draws.h"
+#include "weir/splitmix64.h"
 
 namespace weir {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "../relaxed.h"
-#include "weir/client/draws.h"
+#include "weir/splitmix64.h"
 
 namespace weir {
 namespace {
@@ -68,7 +68,7 @@ AdaptiveThrottle::Verdict AdaptiveThrottle::Admit(Criticality criticality,
     cls.counts.Clear(now);
     return Verdict::kPass;
   }
-  if (UnitOf(draw) >= ratio) {
+  if (ToUnit(draw) >= ratio) {
     cls.last_pass.store(now.time_since_epoch().count(), kRelaxed);
     return Verdict::kPass;
   }

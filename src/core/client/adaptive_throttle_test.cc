@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "weir/client/draws.h"
+#include "weir/splitmix64.h"
 
 namespace weir {
 namespace {
@@ -35,7 +35,7 @@ struct Caller {
   double rate = 1000;
   double capacity = 100;
   bool up = true;
-  Draws draws{7};
+  SplitMix64 draws{7};
   Instant now = kStart;
   double room = 0;
   int64_t sent = 0;
@@ -93,7 +93,7 @@ TEST(AdaptiveThrottleTest, NothingIsRefusedBelowCapacity) {
 
 TEST(AdaptiveThrottleTest, ABackendThatIsSlowToAnswerIsNotRefused) {
   AdaptiveThrottle throttle{AdaptiveThrottle::Config{}};
-  Draws draws(3);
+  SplitMix64 draws(3);
   for (int i = 0; i < 10'000; ++i) {  // All of them still run.
     ASSERT_EQ(throttle.Admit(kClass, kStart + i * 1ms, draws.Next()),
               Verdict::kPass);

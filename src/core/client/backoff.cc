@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "weir/client/draws.h"
+#include "weir/splitmix64.h"
 
 namespace weir {
 
@@ -28,7 +28,7 @@ Duration Backoff::Period(int32_t retry) const {
 }
 
 Duration Backoff::Wait(int32_t retry, uint64_t draw) const {
-  return FromSeconds(ToSeconds(Period(retry)) * UnitOf(draw));
+  return FromSeconds(ToSeconds(Period(retry)) * ToUnit(draw));
 }
 
 Duration Backoff::WaitFor(Duration told, uint64_t draw) const {

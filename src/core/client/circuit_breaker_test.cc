@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "weir/client/draws.h"
+#include "weir/splitmix64.h"
 
 namespace weir {
 namespace {
@@ -31,10 +31,10 @@ void Break(CircuitBreaker& breaker, Instant now) {
 
 TEST(CircuitBreakerTest, AFewErrorsNeverOpenIt) {
   CircuitBreaker breaker{CircuitBreaker::Config{}};
-  Draws draws(5);
+  SplitMix64 draws(5);
   Instant now = kStart;
   for (int i = 0; i < 6000; ++i, now += 1ms) {
-    const bool bad = UnitOf(draws.Next()) < 0.03;
+    const bool bad = ToUnit(draws.Next()) < 0.03;
     ASSERT_TRUE(Call(breaker, bad ? Result::kBad : Result::kGood, now)) << i;
   }
 }

@@ -13,7 +13,7 @@ constexpr uint64_t kLevelSalt = 1;
 constexpr uint64_t kThrottleSalt = 2;
 
 uint64_t DrawFor(uint64_t draw, uint64_t salt) {
-  return Draws(draw + salt).Next();
+  return SplitMix64(draw + salt).Next();
 }
 
 void CountIn(std::atomic<uint64_t>& counter) { counter.fetch_add(1, kRelaxed); }

@@ -91,7 +91,7 @@ TEST(ClientThreadsTest, OneGuardServesAllThreads) {
   const auto guard = std::move(*ClientGuard::Make(policy));
   std::atomic<uint64_t> sent = 0;
   OnThreads([&](int t) {
-    Draws draws(static_cast<uint64_t>(t));
+    SplitMix64 draws(static_cast<uint64_t>(t));
     Instant now = kStart;
     for (int i = 0; i < kCalls; ++i) {
       now += 100us;

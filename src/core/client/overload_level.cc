@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "../relaxed.h"
-#include "weir/client/draws.h"
+#include "weir/splitmix64.h"
 
 namespace weir {
 namespace {
@@ -43,7 +43,7 @@ std::optional<OverloadLevel> LevelMeter::Read(Instant now,
     if (cls.refused.load(kRelaxed) >= kLeastRefused &&
         at - cls.last_at.load(kRelaxed) <= kSilence.count() &&
         at - cls.first_at.load(kRelaxed) >= kSilence.count()) {
-      const double spread = 0.5 + UnitOf(draw);
+      const double spread = 0.5 + ToUnit(draw);
       return OverloadLevel{static_cast<Criticality>(i),
                            FromSeconds(ToSeconds(kTtl) * spread)};
     }
@@ -87,7 +87,7 @@ bool LearnedLevel::Admit(Criticality criticality, Instant now, uint64_t draw) {
   const Known known = Get(now);
   if (known.strength <= 0 || criticality < known.hopeless) return true;
   const int64_t at = NanosecondsOf(now);
-  if (UnitOf(draw) >= known.strength * (1 - config_.probe_ratio)) {
+  if (ToUnit(draw) >= known.strength * (1 - config_.probe_ratio)) {
     last_probe_.store(at, kRelaxed);
     return true;
   }

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "weir/client/draws.h"
+#include "weir/splitmix64.h"
 
 namespace weir {
 namespace {
@@ -83,7 +83,7 @@ TEST(LearnedLevelTest, ALevelFadesToNothing) {
   LearnedLevel learned{LearnedLevel::Config{}};
   learned.Learn({kSheddable, 200ms}, kStart);
   const auto share = [&](Duration age) {
-    Draws draws(9);
+    SplitMix64 draws(9);
     int sent = 0;
     for (int i = 0; i < 10'000; ++i) {
       sent += learned.Admit(kSheddable, kStart + age, draws.Next()) ? 1 : 0;

@@ -5,7 +5,7 @@
 #include <deque>
 
 #include "weir/client/backoff.h"
-#include "weir/client/draws.h"
+#include "weir/splitmix64.h"
 
 namespace weir {
 namespace {
@@ -79,7 +79,7 @@ TEST(RetryTokensTest, AHedgeCostsATokenAlthoughNothingFailed) {
 TEST(RetryAllowanceTest, AgreesWithAListOfInstants) {
   RetryAllowance allowance{RetryAllowance::Config{}};
   std::deque<Instant> taken;
-  Draws draws(2);
+  SplitMix64 draws(2);
   Instant now = kStart;
   for (int i = 0; i < 20'000; ++i) {
     now += Duration(draws.Next() % 1'500'000'000);
@@ -106,7 +106,7 @@ TEST(BackoffTest, PeriodsAreThreeSixTwelveSeconds) {
 
 TEST(BackoffTest, AWaitIsUniformInItsPeriod) {
   const Backoff backoff{.first = 3s, .factor = 2, .ceiling = 12s};
-  Draws draws(4);
+  SplitMix64 draws(4);
   double sum = 0;
   double least = 6;
   double most = 0;

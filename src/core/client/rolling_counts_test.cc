@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "weir/client/draws.h"
+#include "weir/splitmix64.h"
 
 namespace weir {
 namespace {
@@ -23,7 +23,7 @@ TEST(RollingCountsTest, AgreesWithAListOfEvents) {
     bool good;
   };
   std::vector<Event> events;
-  Draws draws(1);
+  SplitMix64 draws(1);
   Instant now = kStart;
   for (int i = 0; i < 20'000; ++i) {
     const uint64_t draw = draws.Next();

@@ -1,5 +1,7 @@
 #include "weir/degrade/drill.h"
 
+#include "weir/splitmix64.h"
+
 namespace weir {
 namespace {
 
@@ -9,13 +11,7 @@ constexpr int kLevelBits = 3;
 constexpr int kRowBits = 6;
 static_assert(kRowBits + kLevelBits + Drill::kShareBits + kUntilBits <= 64);
 
-// Finalizer of splitmix64.  Source: [STEELE2014].
-uint64_t Shuffled(uint64_t x) {
-  x += 0x9e3779b97f4a7c15;
-  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
-  x = (x ^ x >> 27) * 0x94d049bb133111eb;
-  return x ^ x >> 31;
-}
+uint64_t Shuffled(uint64_t x) { return Mix64(x + kGoldenGamma); }
 
 int64_t EndMs(Instant t) {
   return (t.time_since_epoch().count() + 999'999) / 1'000'000;

@@ -3,20 +3,13 @@
 #include <algorithm>
 #include <bit>
 
+#include "weir/splitmix64.h"
+
 namespace weir {
 namespace {
 
 constexpr uint32_t Milliseconds(Instant now) {
   return static_cast<uint32_t>(now.time_since_epoch().count() / 1'000'000);
-}
-
-// Finalizer of splitmix64; a row each.  Source: [STEELE2014].
-uint64_t Mix(uint64_t x) {
-  x ^= x >> 30;
-  x *= 0xbf58476d1ce4e5b9;
-  x ^= x >> 27;
-  x *= 0x94d049bb133111eb;
-  return x ^ (x >> 31);
 }
 
 float DecayedCount(uint64_t cell, uint32_t now_ms) {
@@ -33,12 +26,12 @@ float DecayedCount(uint64_t cell, uint32_t now_ms) {
 }  // namespace
 
 std::atomic<uint64_t>& FairUsage::Cell(size_t row, uint64_t client) {
-  return cells_[row][Mix(client + row) % kCells];
+  return cells_[row][Mix64(client + row) % kCells];
 }
 
 const std::atomic<uint64_t>& FairUsage::Cell(size_t row,
                                              uint64_t client) const {
-  return cells_[row][Mix(client + row) % kCells];
+  return cells_[row][Mix64(client + row) % kCells];
 }
 
 void FairUsage::Add(uint64_t client, Instant now) {

@@ -16,25 +16,20 @@
 #include <vector>
 
 #include "weir/guard.h"
+#include "weir/splitmix64.h"
 
 namespace weir::testing {
 
-// splitmix64.
 class Random {
  public:
-  explicit Random(uint64_t seed) : state_(seed) {}
-  uint64_t Next() {
-    uint64_t x = state_ += 0x9e3779b97f4a7c15;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-    return x ^ (x >> 31);
-  }
+  explicit Random(uint64_t seed) : draws_(seed) {}
+  uint64_t Next() { return draws_.Next(); }
   // In (0, 1].
   double Uniform() { return static_cast<double>((Next() >> 11) + 1) * 0x1p-53; }
   double Exponential(double mean) { return -mean * std::log(Uniform()); }
 
  private:
-  uint64_t state_;
+  SplitMix64 draws_;
 };
 
 struct World {

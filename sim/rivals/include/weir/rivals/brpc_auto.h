@@ -22,8 +22,8 @@
 #include <optional>
 
 #include "weir/rivals/brpc_window.h"
-#include "weir/rivals/random.h"
 #include "weir/rivals/rival.h"
+#include "weir/splitmix64.h"
 #include "weir/time.h"
 
 namespace weir::rivals {

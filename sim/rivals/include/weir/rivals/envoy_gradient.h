@@ -22,8 +22,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "weir/rivals/random.h"
 #include "weir/rivals/rival.h"
+#include "weir/splitmix64.h"
 #include "weir/time.h"
 
 namespace weir::rivals {

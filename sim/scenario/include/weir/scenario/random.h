@@ -19,15 +19,12 @@
 #include <cmath>
 #include <cstdint>
 
+#include "weir/splitmix64.h"
+
 namespace weir::scenario {
 
 // One step of splitmix64: a good hash of 64 bits, and the way to seed others.
-constexpr uint64_t Mix(uint64_t x) {
-  x += 0x9e3779b97f4a7c15;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  return x ^ (x >> 31);
-}
+constexpr uint64_t Mix(uint64_t x) { return Mix64(x + kGoldenGamma); }
 
 // Which entity draws; `Random(seed, stream)` gives each its own sequence.
 // Numbered entities add their number: kService + 256 * tier + stage.
@@ -55,7 +52,7 @@ class Random {
     uint64_t x = Mix(seed) ^ Mix(~stream);
     for (uint64_t& word : state_) {
       word = Mix(x);
-      x += 0x9e3779b97f4a7c15;
+      x += kGoldenGamma;
     }
   }
 

@@ -1,4 +1,4 @@
-// Draws spans of time: service times, network delays.
+// SplitMix64 spans of time: service times, network delays.
 
 #ifndef WEIR_SCENARIO_SERVICE_TIME_H_
 #define WEIR_SCENARIO_SERVICE_TIME_H_
