@@ -34,7 +34,7 @@ PATIENCE = 15
 _prctl = ctypes.CDLL(None).prctl
 
 
-def _end_with_parent():
+def end_with_parent():
     """In a child: nginx ends when the test is killed and cannot end it."""
     pr_set_pdeathsig = 1
     _prctl(pr_set_pdeathsig, signal.SIGTERM)
@@ -203,6 +203,12 @@ class Service:
         return True
 
 
+def forget(service):
+    """Removes what a service leaves behind: its region and its switches."""
+    for name in (f"weir.{service}", f"weir.{service}.switches"):
+        pathlib.Path("/dev/shm", name).unlink(missing_ok=True)
+
+
 class Nginx:
     """The distribution's nginx with the module, in a folder of its own."""
 
@@ -277,7 +283,7 @@ http {{
     def start(self):
         self._process = subprocess.Popen(
             self.command(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            preexec_fn=_end_with_parent)
+            preexec_fn=end_with_parent)
         until(lambda: self._process.poll() is not None or self._listens(),
               "nginx listens")
         if self._process.poll() is not None:
@@ -322,6 +328,7 @@ http {{
                 self._process.kill()
                 self._process.wait()
         for service in self._services:
+            # Switches outlive the service; who sets some calls forget().
             pathlib.Path(f"/dev/shm/weir.{service}").unlink(missing_ok=True)
         shutil.rmtree(self.folder)
 

@@ -9,7 +9,7 @@ import tempfile
 import threading
 import unittest
 
-from harness import BUILD, PATIENCE, _end_with_parent, until
+from harness import BUILD, PATIENCE, end_with_parent, forget, until
 from zookeeper import ZooKeeper
 import runner
 
@@ -26,7 +26,7 @@ class Program:
         self._process = subprocess.Popen(
             [BUILD / "examples/rpc" / name, *map(str, arguments)],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            preexec_fn=_end_with_parent)
+            preexec_fn=end_with_parent)
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
@@ -74,8 +74,7 @@ class RpcTest(unittest.TestCase):
         self.addCleanup(self.folder.cleanup)
         self.policy = pathlib.Path(self.folder.name) / "shop.toml"
         self.write(POLICY)
-        self.addCleanup(lambda: pathlib.Path(f"/dev/shm/weir.{self.serial}").unlink(
-            missing_ok=True))
+        self.addCleanup(forget, self.serial)
 
     def write(self, policy):
         fresh = self.policy.with_suffix(".new")

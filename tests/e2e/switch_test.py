@@ -6,7 +6,7 @@ import pathlib
 import subprocess
 import unittest
 
-from harness import BUILD, Flood, Nginx, Service, until
+from harness import BUILD, Flood, Nginx, Service, forget, until
 import runner
 
 WEIR = BUILD / "cli/weir"
@@ -45,7 +45,7 @@ class SwitchTest(unittest.TestCase):
         SwitchTest.serial += 1
         self.service = f"switch-{os.getpid()}-{SwitchTest.serial}"
         self.segment = pathlib.Path(f"/dev/shm/weir.{self.service}")
-        self.addCleanup(pathlib.Path(f"{self.segment}.switches").unlink, missing_ok=True)
+        self.addCleanup(forget, self.service)
         self.backend = Service()
         self.addCleanup(self.backend.close)
         self.nginx = self.start()

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import tempfile
 
-from harness import PATIENCE, _end_with_parent, free_port, until
+from harness import PATIENCE, end_with_parent, free_port, until
 
 CLASSES = "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-nop.jar"
 
@@ -40,7 +40,7 @@ admin.enableServer=false
              "org.apache.zookeeper.server.quorum.QuorumPeerMain",
              str(self.folder / "zoo.cfg")],
             cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            preexec_fn=_end_with_parent)
+            preexec_fn=end_with_parent)
         until(lambda: self._process.poll() is not None or self._is_ok(),
               "ZooKeeper is ready", patience=4 * PATIENCE)
         if self._process.poll() is not None:
