@@ -30,7 +30,7 @@ class Client::Impl {
       : config_(config),
         handler_(std::move(handler)),
         inbox_(std::bit_ceil(std::max(kInboxBytes, 2 * config.max_frame_bytes)),
-               config.max_frame_bytes),
+               config.max_frame_bytes, Kind::kRefusal),
         outbox_(socket_, config.queue_bytes) {}
 
   ~Impl() {
@@ -98,12 +98,19 @@ class Client::Impl {
             return;
           }
           Inbox::Frame frame;
-          while (inbox_.Next(frame)) {
-            if (handler_ && frame.kind != Kind::kHello) handler_(frame.payload);
-          }
+          while (inbox_.Next(frame)) Take(frame);
           (void)inbox_.Release();  // Never paused: always emptied here.
           Read();
         });
+  }
+
+  void Take(const Inbox::Frame& frame) {
+    if (frame.kind == Kind::kRefusal) {
+      const auto refusal = ReadRefusal(frame.payload);
+      if (refusal && config_.refused) config_.refused(*refusal);
+    } else if (frame.kind != Kind::kHello && handler_) {
+      handler_(frame.payload);
+    }
   }
 
   void Lose() {
@@ -135,6 +142,9 @@ Result<std::unique_ptr<Client>> Client::Connect(const ClientConfig& config,
     return Error{"`hello_interval` is below 1 ms"};
   }
   if (config.tick <= Duration{}) return Error{"`tick` is not above 0"};
+  if (config.max_frame_bytes < kMostRefusalFrameBytes) {
+    return Error{"`max_frame_bytes` is below 27, the size of a refusal"};
+  }
   if (config.max_frame_bytes > size_t{1} << 30) {
     return Error{"`max_frame_bytes` is above 1 GiB"};
   }

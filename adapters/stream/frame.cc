@@ -1,5 +1,8 @@
 #include "weir/stream/frame.h"
 
+#include <algorithm>
+#include <limits>
+
 namespace weir::stream {
 namespace {
 
@@ -25,12 +28,11 @@ uint32_t ReadNumber(std::span<const std::byte, 4> bytes) {
 }
 
 std::optional<Header> ReadHeader(std::span<const std::byte, kHeaderBytes> bytes,
-                                 size_t max_frame_bytes) {
+                                 size_t max_frame_bytes, Kind last) {
   const size_t length = ReadNumber(bytes.first<4>());
   const auto kind = static_cast<Kind>(bytes[4]);
   const Header header{length + 4, kind};
-  if (kind > Kind::kStamped || length == 0 ||
-      header.frame_bytes > max_frame_bytes ||
+  if (kind > last || length == 0 || header.frame_bytes > max_frame_bytes ||
       header.frame_bytes < header.payload_at() ||
       (kind == Kind::kHello && header.frame_bytes != header.payload_at())) {
     return std::nullopt;
@@ -54,6 +56,33 @@ void AppendStamped(std::vector<std::byte>& out, uint32_t stamp,
 void AppendHello(std::vector<std::byte>& out, uint32_t stamp) {
   AppendHeader(out, Kind::kHello, kStampBytes);
   AppendNumber(out, stamp);
+}
+
+void AppendRefusal(std::vector<std::byte>& out, const Refusal& refusal) {
+  const auto head =
+      refusal.head.first(std::min(refusal.head.size(), kMostHeadBytes));
+  const int64_t ms =
+      std::chrono::ceil<std::chrono::milliseconds>(refusal.retry_after).count();
+  AppendHeader(out, Kind::kRefusal, kRefusalBytes + head.size());
+  out.push_back(static_cast<std::byte>(refusal.reason));
+  out.push_back(static_cast<std::byte>(refusal.never_retry ? 1 : 0));
+  AppendNumber(out, static_cast<uint32_t>(std::clamp<int64_t>(
+                        ms, 0, std::numeric_limits<uint32_t>::max())));
+  out.insert(out.end(), head.begin(), head.end());
+}
+
+std::optional<Refusal> ReadRefusal(std::span<const std::byte> payload) {
+  if (payload.size() < kRefusalBytes) return std::nullopt;
+  Refusal refusal;
+  const auto reason = static_cast<size_t>(payload[0]);
+  if (reason >= kFirstShedReason && reason < kReasons) {
+    refusal.reason = static_cast<Reason>(reason);
+  }
+  refusal.never_retry = (payload[1] & std::byte{1}) != std::byte{};
+  refusal.retry_after =
+      std::chrono::milliseconds(ReadNumber(payload.subspan(2).first<4>()));
+  refusal.head = payload.subspan(kRefusalBytes);
+  return refusal;
 }
 
 }  // namespace weir::stream

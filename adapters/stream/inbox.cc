@@ -20,7 +20,7 @@ bool Inbox::Wrote(size_t count) {
   while (written_ - whole >= kHeaderBytes) {
     std::array<std::byte, kHeaderBytes> bytes;
     Copy(whole, bytes);
-    const auto header = ReadHeader(bytes, max_frame_bytes_);
+    const auto header = ReadHeader(bytes, max_frame_bytes_, last_);
     valid = header.has_value();
     if (!valid || written_ - whole < header->frame_bytes) break;
     whole += header->frame_bytes;
@@ -53,7 +53,7 @@ bool Inbox::Next(Frame& frame) {
   frame.kind = header.kind;
   frame.frame_bytes = header.frame_bytes;
   frame.stamp = 0;
-  if (header.kind != Kind::kMessage) {
+  if (HasStamp(header.kind)) {
     std::array<std::byte, kStampBytes> stamp;
     Copy(read_ + kHeaderBytes, stamp);
     frame.stamp = ReadNumber(stamp);

@@ -27,10 +27,12 @@ class Inbox {
  public:
   // `bytes` is a power of 2 and at least twice `max_frame_bytes`, so that
   // there is room for a half as soon as all whole frames are read.
-  Inbox(size_t bytes, size_t max_frame_bytes)
+  // Frames of a kind past `last` are none.
+  Inbox(size_t bytes, size_t max_frame_bytes, Kind last = Kind::kStamped)
       : bytes_(std::make_unique<std::byte[]>(bytes)),
         size_(bytes),
-        max_frame_bytes_(max_frame_bytes) {}
+        max_frame_bytes_(max_frame_bytes),
+        last_(last) {}
 
   // The writer's side.
 
@@ -80,6 +82,7 @@ class Inbox {
   const std::unique_ptr<std::byte[]> bytes_;
   const size_t size_;
   const size_t max_frame_bytes_;
+  const Kind last_;
   // Positions in the stream.
   uint64_t written_ = 0;            // The writer's.
   std::atomic<uint64_t> whole_{0};  // Set by the writer.

@@ -179,5 +179,43 @@ TEST(InboxTest, NothingIsLostBetweenTwoThreads) {
   EXPECT_EQ(inbox.arrived_messages(), static_cast<uint64_t>(kFrames));
 }
 
+TEST(FrameTest, ARefusalComesOutAsItWentIn) {
+  std::vector<std::byte> out;
+  AppendRefusal(out, {.reason = Reason::kStale,
+                      .retry_after = std::chrono::microseconds(1500),
+                      .never_retry = true,
+                      .head = Bytes("0123456789abcdefg")});
+  EXPECT_EQ(out.size(), kMostRefusalFrameBytes);
+  Inbox inbox(1024, 512, Kind::kRefusal);
+  ASSERT_TRUE(Write(inbox, out));
+  Inbox::Frame frame;
+  ASSERT_TRUE(inbox.Next(frame));
+  EXPECT_EQ(frame.kind, Kind::kRefusal);
+  const auto refusal = ReadRefusal(frame.payload);
+  ASSERT_TRUE(refusal);
+  EXPECT_EQ(refusal->reason, Reason::kStale);
+  EXPECT_EQ(refusal->retry_after, std::chrono::milliseconds(2));  // Not before.
+  EXPECT_TRUE(refusal->never_retry);
+  EXPECT_EQ(Text(refusal->head), "0123456789abcdef");
+}
+
+TEST(FrameTest, ARefusalOfANewerServerIsOneForLackOfRoom) {
+  const std::string bytes{"\xff\x02\xff\xff\xff\xff", 6};
+  const auto refusal = ReadRefusal(Bytes(bytes));
+  ASSERT_TRUE(refusal);
+  EXPECT_EQ(refusal->reason, Reason::kLimit);
+  EXPECT_FALSE(refusal->never_retry);
+  EXPECT_EQ(refusal->retry_after, std::chrono::milliseconds(0xffffffff));
+  EXPECT_TRUE(refusal->head.empty());
+  EXPECT_FALSE(ReadRefusal(Bytes("short")));
+}
+
+TEST(FrameTest, OnlyServersRefuse) {
+  std::vector<std::byte> out;
+  AppendRefusal(out, {});
+  Inbox inbox(1024, 512);
+  EXPECT_FALSE(Write(inbox, out));
+}
+
 }  // namespace
 }  // namespace weir::stream

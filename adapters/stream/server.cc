@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <optional>
+#include <random>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "inbox.h"
 #include "outbox.h"
 #include "weir/host/clock.h"
+#include "weir/splitmix64.h"
 
 namespace weir::stream {
 namespace {
@@ -84,9 +86,9 @@ class Session : public std::enable_shared_from_this<Session> {
   }
 
   // Any thread.
-  bool Send(std::span<const std::byte> payload) {
-    return outbox_.Push(shared_from_this(), false,
-                        [&](auto& out) { AppendMessage(out, payload); });
+  template <typename Append>
+  bool Send(Append append) {
+    return outbox_.Push(shared_from_this(), false, append);
   }
   void Continue() {
     boost::asio::post(socket_.get_executor(),
@@ -110,13 +112,18 @@ class LoopPeer final : public Peer {
       : session(std::move(of)), link(dropper), id_(id) {}
 
   bool Send(std::span<const std::byte> payload) override {
-    return session->Send(payload);
+    return session->Send([&](auto& out) { AppendMessage(out, payload); });
   }
   uint64_t id() const override { return id_; }
+  uint8_t degrade() const override { return level; }
+  void SetOutcome(Outcome of_message) override { outcome = of_message; }
 
   const std::shared_ptr<Session> session;
   SliceDropper::Link link;
   uint64_t seen = 0;  // Of what has arrived, in the unit of work.
+  // Of the message that is handled.
+  uint8_t level = 0;
+  std::optional<Outcome> outcome;
 
  private:
   uint64_t id_;
@@ -170,8 +177,9 @@ class Server::Impl {
       for (const auto& peer : peers_) any = Turn(*peer, now) || any;
       Leave();
       now = host::MonotonicClock::Now();
-      if (meter_.Advance(now) && config_.protect) {
-        dropper_.Judge(meter_.reading(), now);
+      if (meter_.Advance(now)) {
+        if (config_.protect) dropper_.Judge(meter_.reading(), now);
+        if (config_.guard != nullptr) config_.guard->Tick(now);
       }
       // Wakes for the end of a unit as well: an idle server recovers.
       if (!any && now < end) {
@@ -268,7 +276,7 @@ class Server::Impl {
     // catch up however long the others take.
     for (size_t bytes = 0; executed < kTurn && bytes < config_.buffer_bytes;
          bytes += frame.frame_bytes) {
-      if (!dropper_.Admit(peer.link, now)) {
+      if (Drops(peer, now)) {
         const Inbox::Skipped skipped = inbox.SkipMessages();
         Dropped(skipped.messages, skipped.bytes);
         bytes += skipped.bytes;
@@ -282,10 +290,12 @@ class Server::Impl {
       if (frame.kind == Kind::kHello) {
         ++statistics_.hellos;
         if (config_.work == Work::kBytes) Dropped(0, frame.frame_bytes);
-      } else if (!dropper_.Admit(peer.link, now)) {
+      } else if (Drops(peer, now)) {
         Dropped(1, frame.frame_bytes);
+      } else if (config_.guard != nullptr) {
+        executed += Guarded(peer, frame, now) ? 1 : 0;
       } else {
-        Execute(peer, frame, now);
+        Execute(peer, frame, host::MonotonicClock::Now(), now);
         ++executed;
       }
     }
@@ -294,8 +304,52 @@ class Server::Impl {
     return any;
   }
 
-  void Execute(LoopPeer& peer, const Inbox::Frame& frame, Instant& now) {
-    const Instant begun = host::MonotonicClock::Now();
+  bool Drops(const LoopPeer& peer, Instant now) const {
+    return config_.guard == nullptr && !dropper_.Admit(peer.link, now);
+  }
+
+  // Returns whether the guard let it run.
+  bool Guarded(LoopPeer& peer, const Inbox::Frame& frame, Instant& now) {
+    now = host::MonotonicClock::Now();
+    Request request;
+    request.arrived = now;
+    request.behind = dropper_.Behind(peer.link);
+    if (config_.classify) config_.classify(peer, frame.payload, request);
+    Admission admission = config_.guard->Admit(request, now);
+    if (admission.decision.verdict != Verdict::kAdmit) {
+      Refuse(peer, frame, admission.decision);
+      return false;
+    }
+    peer.level = admission.decision.degrade;
+    peer.outcome.reset();
+    Execute(peer, frame, now, now);
+    dropper_.Ran(peer.link, now);
+    const Outcome usual =
+        now > request.deadline ? Outcome::kTimedOut : Outcome::kOk;
+    config_.guard->Finish(std::move(admission.permit),
+                          peer.outcome.value_or(usual), now);
+    return true;
+  }
+
+  void Refuse(LoopPeer& peer, const Inbox::Frame& frame,
+              const Decision& decision) {
+    // As much as a half is added, so that those who were refused together do
+    // not come back together; an hour at most, which no estimate exceeds.
+    const Duration wait =
+        std::min<Duration>(decision.retry_after, std::chrono::hours(1));
+    const Refusal refusal{.reason = decision.reason,
+                          .retry_after = FromSeconds(
+                              ToSeconds(wait) * (1 + random_.NextUnit() / 2)),
+                          .never_retry = decision.never_retry,
+                          .head = frame.payload};
+    // A peer that takes no answers has to do without.
+    peer.session->Send([&](auto& out) { AppendRefusal(out, refusal); });
+    meter_.Dropped(Amount(1, frame.frame_bytes));
+    ++statistics_.refused;
+  }
+
+  void Execute(LoopPeer& peer, const Inbox::Frame& frame, Instant begun,
+               Instant& now) {
     handler_(peer, frame.payload);
     now = host::MonotonicClock::Now();
     meter_.Executed(Amount(1, frame.frame_bytes), now - begun);
@@ -316,6 +370,7 @@ class Server::Impl {
   const Handler handler_;
   CapacityMeter meter_;
   SliceDropper dropper_;
+  SplitMix64 random_{std::random_device()()};
   ServerStatistics statistics_;
   uint64_t arrived_before_ = 0;  // Over links that are gone.
   uint16_t port_ = 0;

@@ -13,7 +13,9 @@
 #include <thread>
 #include <vector>
 
+#include "weir/guard.h"
 #include "weir/host/clock.h"
+#include "weir/snapshot.h"
 #include "weir/stream/client.h"
 #include "weir/stream/frame.h"
 #include "weir/stream/server.h"
@@ -166,6 +168,161 @@ TEST(StreamTest, AHandlerThatTakesLongDoesNotHideWhatArrives) {
   while (server->statistics().executed == 0) server->Run(Duration{});
   EXPECT_EQ(server->statistics().arrived, 5000u);
   EXPECT_LE(server->statistics().executed, 4u);  // One turn.
+}
+
+// A guard of one worker, on the heap.
+struct Guarded {
+  explicit Guarded(const Policy& policy)
+      : region(policy, host::MonotonicClock::Now()) {
+    const int shard = *region->ClaimShard({.pid = 1, .start = 1});
+    guard = std::move(*Guard::Make(std::make_shared<Policy>(policy), *region,
+                                   shard, host::MonotonicClock::Now()));
+  }
+  uint64_t Counted(ClassCounter counter, Criticality criticality) {
+    return Read(*region)[counter][Index(criticality)];
+  }
+  HeapRegion region;
+  std::unique_ptr<Guard> guard;
+};
+
+Policy MakePolicy() {
+  Policy policy;
+  policy.service = "stream";
+  policy.resources.push_back({.name = "api"});
+  return policy;
+}
+
+TEST(StreamTest, WhatTheGuardRefusesIsAnsweredWithItsReason) {
+  Policy policy = MakePolicy();
+  policy.resources[0].quota = QuotaPolicy{
+      .rule = {.calls = 3, .kind = Quota::Kind::kFixed, .window = hours(1)}};
+  Guarded world(policy);
+  std::vector<std::string> ran;
+  const auto server =
+      MakeServer({.guard = world.guard.get()},
+                 [&](Peer&, auto payload) { ran.push_back(Text(payload)); });
+  std::vector<std::string> refused;
+  std::atomic<int> refusals{0};
+  const auto client =
+      Connect({.refused =
+                   [&](const Refusal& refusal) {
+                     EXPECT_EQ(refusal.reason, Reason::kQuota);
+                     EXPECT_GT(refusal.retry_after, Duration{});
+                     EXPECT_LE(refusal.retry_after, hours(1) * 3 / 2);
+                     EXPECT_FALSE(refusal.never_retry);
+                     refused.push_back(Text(refusal.head));
+                     ++refusals;
+                   }},
+              *server, [](auto) { ADD_FAILURE() << "nobody answers"; });
+  const std::string rest(100, '.');
+  for (int i = 0; i < 8; ++i) {
+    ASSERT_TRUE(client->Send(Bytes(std::to_string(i) + rest)));
+  }
+  while (refusals < 5) server->Run(milliseconds(1));
+  EXPECT_EQ(ran.size(), 3u);
+  // Each by its beginning, in order.
+  ASSERT_EQ(refused.size(), 5u);
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(refused[static_cast<size_t>(i)],
+              (std::to_string(3 + i) + rest).substr(0, kMostHeadBytes));
+  }
+  EXPECT_EQ(server->statistics().executed, 3u);
+  EXPECT_EQ(server->statistics().refused, 5u);
+  EXPECT_EQ(server->statistics().dropped, 0u);
+}
+
+TEST(StreamTest, TheGuardLearnsHowWhatItAdmittedEnded) {
+  Policy policy = MakePolicy();
+  policy.resources.push_back({.name = "health", .exempt = true});
+  Guarded world(policy);
+  const auto server =
+      MakeServer({.guard = world.guard.get(),
+                  .classify =
+                      [](Peer&, auto payload, Request& request) {
+                        EXPECT_EQ(request.behind, Duration{});
+                        request.criticality = Criticality::kVital;
+                        const std::string text = Text(payload);
+                        if (text == "health") request.resource = 1;
+                        if (text == "late")
+                          request.deadline = request.arrived + Duration(1);
+                      }},
+                 [&](Peer& peer, auto payload) {
+                   EXPECT_EQ(peer.degrade(), 0);
+                   if (Text(payload) == "health") return;
+                   EXPECT_EQ(world.guard->inflight(), 1);
+                   if (Text(payload) == "error")
+                     peer.SetOutcome(Outcome::kError);
+                 });
+  const auto client = Connect({}, *server);
+  for (const char* text : {"good", "error", "late", "good", "health"}) {
+    ASSERT_TRUE(client->Send(Bytes(text)));
+  }
+  while (server->statistics().executed < 5) server->Run(milliseconds(1));
+  const auto counted = [&](ClassCounter counter) {
+    return world.Counted(counter, Criticality::kVital);
+  };
+  EXPECT_EQ(counted(ClassCounter::finished_ok_total), 2u);
+  EXPECT_EQ(counted(ClassCounter::finished_error_total), 1u);
+  EXPECT_EQ(counted(ClassCounter::finished_timed_out_total), 1u);
+  EXPECT_EQ(world.guard->inflight(), 0);
+}
+
+// The overload of before, before a guard: what bears no waiting is refused once
+// its link is too far behind, and told so; what has no bound runs.
+TEST(StreamTest, TheStaleStageKnowsHowFarBehindALinkIs) {
+  Policy policy = MakePolicy();
+  policy.resources[0].stale = milliseconds(30);
+  policy.resources.push_back({.name = "save"});
+  Guarded world(policy);
+  ServerConfig config;
+  config.work = Work::kMessages;
+  config.capacity = {.unit = milliseconds(20), .window = milliseconds(100)};
+  config.dropper.hello.tick = milliseconds(1);
+  config.dropper.threshold = milliseconds(30);
+  config.guard = world.guard.get();
+  config.classify = [](Peer&, auto payload, Request& request) {
+    if (Text(payload) == "save") request.resource = 1;
+  };
+  uint64_t saved = 0;
+  const auto server = MakeServer(config, [&](Peer&, auto payload) {
+    saved += Text(payload) == "save" ? 1 : 0;
+    const Instant end = host::MonotonicClock::Now() + milliseconds(2);
+    while (host::MonotonicClock::Now() < end) {
+    }
+  });
+  std::atomic<uint64_t> refusals{0};
+  const auto client =
+      Connect({.hello_interval = milliseconds(10),
+               .tick = milliseconds(1),
+               .clock = [] { return host::MonotonicClock::Now() + hours(1); },
+               .refused =
+                   [&](const Refusal& refusal) {
+                     EXPECT_EQ(refusal.reason, Reason::kStale);
+                     EXPECT_EQ(Text(refusal.head), "work");
+                     ++refusals;
+                   }},
+              *server);
+  uint64_t sent = 0;
+  uint64_t to_save = 0;
+  while (server->statistics().refused == 0) {
+    for (int i = 0; i < 40; ++i) sent += client->Send(Bytes("work"));
+    to_save += client->Send(Bytes("save"));
+    server->Run(milliseconds(10));
+  }
+  const auto done = [&] {
+    const ServerStatistics statistics = server->statistics();
+    return statistics.executed + statistics.refused == sent + to_save;
+  };
+  while (server->statistics().overloaded || !done()) {
+    server->Run(milliseconds(10));
+  }
+  while (refusals < server->statistics().refused) std::this_thread::yield();
+  EXPECT_EQ(saved, to_save);
+  EXPECT_EQ(refusals, server->statistics().refused);
+  EXPECT_EQ(server->statistics().dropped, 0u);
+  EXPECT_EQ(
+      world.Counted(ClassCounter::shed_stale_total, Criticality::kImportant),
+      refusals);
 }
 
 TEST(StreamTest, SaysWhyItCannotStart) {

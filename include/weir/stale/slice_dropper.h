@@ -25,7 +25,8 @@
 // `patience` keeps a link from dropping for ever.  One that drops catches up,
 // for discarding is cheap: if it does not, its ruler is wrong (the peer's
 // clock was set back by less than a Hello, or drifted all through a long
-// overload); if it says nothing, it has nothing to drop.
+// overload); if it says nothing, it has nothing to drop.  Where somebody
+// else has the last word, what runs of a late link must be told by Ran().
 //
 // With a stamp on each message, call Hello() and Admit() for each: a slice of
 // one.  Where the lifetime of a message is known, the rest of a slice is also
@@ -100,6 +101,17 @@ class SliceDropper {
   // Whether to execute the next message of `link`; else discard it.  Links
   // that never sent a Hello are never refused.
   [[nodiscard]] bool Admit(const Link& link, Instant now) const;
+
+  // How far behind `link` is, for those who decide by other bounds than
+  // `threshold`.  Zero while the server is not overloaded.
+  Duration Behind(const Link& link) const {
+    return overloaded_ ? link.timeline_.delay() : Duration{};
+  }
+  // A message of `link` was executed although Admit() would have refused it:
+  // that the link does not catch up is no wonder, and no wrong ruler.
+  void Ran(Link& link, Instant now) {
+    if (link.dropping_) link.lowest_at_ = now;
+  }
 
   bool overloaded() const { return overloaded_; }
   size_t links() const { return links_.size(); }

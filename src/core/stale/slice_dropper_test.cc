@@ -190,6 +190,29 @@ TEST_F(SliceDropperTest, ALinkThatCatchesUpSlowlyKeepsItsRuler) {
   EXPECT_EQ(dropper_->new_rulers(), 0u);
 }
 
+// Somebody else decides and lets all run, so the link cannot catch up; its
+// delay is what it is.
+TEST_F(SliceDropperTest, ALinkWhoseMessagesRunAllTheSameKeepsItsRuler) {
+  Hello(seconds(0), Duration{});
+  EXPECT_EQ(dropper_->Behind(*link_), Duration{});
+  Judge(kOver, seconds(0));
+  for (int i = 1; i <= 60; ++i) {
+    Hello(seconds(i), seconds(20));
+    ASSERT_FALSE(Admit(seconds(i)));
+    ASSERT_EQ(dropper_->Behind(*link_), seconds(20));
+    dropper_->Ran(*link_, kStart + seconds(i) + seconds(20));
+  }
+  EXPECT_EQ(dropper_->new_rulers(), 0u);
+}
+
+TEST_F(SliceDropperTest, InCalmNoLinkIsBehind) {
+  Hello(seconds(0), Duration{});
+  Hello(seconds(1), seconds(5));
+  EXPECT_EQ(dropper_->Behind(*link_), Duration{});
+  Judge(kOver, seconds(6));
+  EXPECT_EQ(dropper_->Behind(*link_), seconds(5));
+}
+
 TEST_F(SliceDropperTest, APeerThatSendsNoHellosIsNeverRefused) {
   Make({.lifetime = seconds(2)});
   Judge(kOver, seconds(0));

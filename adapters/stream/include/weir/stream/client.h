@@ -15,6 +15,7 @@
 #include <string>
 
 #include "weir/result.h"
+#include "weir/stream/frame.h"
 #include "weir/time.h"
 
 namespace weir::stream {
@@ -29,6 +30,8 @@ struct ClientConfig {
   size_t max_frame_bytes = size_t{1} << 16;  // Of an answer.
   // Time for stamps; empty: host::MonotonicClock.  Any thread.
   std::function<Instant()> clock{};
+  // What the server's guard refused; in the thread of the answers.
+  std::function<void(const Refusal&)> refused{};
 };
 
 // Any thread, but for destruction.

@@ -29,6 +29,10 @@
 //
 // All that decides is of the core: weir/stale/capacity_meter.h says when the
 // server is overloaded, weir/stale/slice_dropper.h what is too old.
+//
+// Or a guard decides about each message, with all its stages (weir/guard.h),
+// and what it refuses is answered: `guard` in the configuration.  What it
+// admits runs at once, in the loop, so nothing waits in the guard.
 
 #ifndef WEIR_STREAM_SERVER_H_
 #define WEIR_STREAM_SERVER_H_
@@ -40,6 +44,9 @@
 #include <span>
 #include <string>
 
+#include "weir/decision.h"
+#include "weir/guard.h"
+#include "weir/request.h"
 #include "weir/result.h"
 #include "weir/stale/capacity_meter.h"
 #include "weir/stale/slice_dropper.h"
@@ -49,26 +56,40 @@ namespace weir::stream {
 
 enum class Work : uint8_t { kBytes, kMessages };
 
+class Peer;
+
 struct ServerConfig {
   std::string address = "127.0.0.1";
   uint16_t port = 0;  // 0: any that is free.
   Work work = Work::kBytes;
-  bool protect = true;  // False: measure, but execute everything.
+  // False: measure, but execute everything, or what `guard` admits; to the
+  // guard no link is behind then.
+  bool protect = true;
   size_t buffer_bytes = size_t{1} << 20;     // Of a link.  A power of 2, and at
   size_t max_frame_bytes = size_t{1} << 16;  // least two of these.
   size_t answer_bytes = size_t{1} << 20;     // Most unsent answers of a link.
   CapacityMeter::Config capacity{};
   SliceDropper::Config dropper{};
+  // Takes the place of the dropper, which then only tells it how far behind a
+  // message's link is: a resource's `stale` says what is too far.  A refused
+  // message is answered with a Refusal (weir/stream/frame.h).  Null: none.
+  // Outlives the server, and belongs to the thread of Run().
+  Guard* guard = nullptr;
+  // Says what a message asks for.  `arrived` and `behind` are set: a message
+  // arrives when its turn comes, since nobody knows when the kernel got it, and
+  // its caller has waited for `behind` before that, as far as is known.
+  std::function<void(Peer&, std::span<const std::byte>, Request&)> classify{};
 };
 
 struct ServerStatistics {
   uint64_t arrived = 0;  // Messages that were read; their turn may be to come.
   uint64_t executed = 0;
-  uint64_t dropped = 0;  // Discarded unexecuted.
+  uint64_t dropped = 0;  // Discarded unexecuted and unanswered.
+  uint64_t refused = 0;  // By the guard, and answered.
   uint64_t hellos = 0;
   uint64_t malformed = 0;  // Links closed since what they sent is no frame.
   size_t links = 0;
-  size_t dropping = 0;  // Links.
+  size_t dropping = 0;      // Links.
   uint64_t new_rulers = 0;  // SliceDropper::new_rulers().
   bool overloaded = false;
   CapacityMeter::Reading reading;
@@ -82,6 +103,10 @@ class Peer {
   virtual bool Send(std::span<const std::byte> payload) = 0;
   // Small, unique among the links of a server.
   virtual uint64_t id() const = 0;
+  // With a guard: at which level to answer this message, Decision::degrade;
+  virtual uint8_t degrade() const = 0;
+  // and how it ended, unless well, or after its deadline.
+  virtual void SetOutcome(Outcome outcome) = 0;
 
  protected:
   ~Peer() = default;
