@@ -169,7 +169,8 @@ void WaitUntil(Instant at, const std::stop_token& cancelled) {
 
 ServerScope ScopeOf(const ::grpc::ServerContextBase& context) {
   ServerScope scope{.scope = {.deadline = DeadlineOf(context)},
-                    .parent = &context};
+                    .parent = &context,
+                    .degrade = DegradeOf(context)};
   const auto& metadata = context.client_metadata();
   const auto found = metadata.find(
       ::grpc::string_ref(wire::kCriticality.data(), wire::kCriticality.size()));

@@ -13,6 +13,7 @@
 
 #include "echo.grpc.pb.h"
 #include "testing/echo_server.h"
+#include "weir/degrade/switch.h"
 #include "weir/grpc/server.h"
 #include "weir/host/clock.h"
 
@@ -346,6 +347,35 @@ TEST(ScopeTest, CriticalityIsTheOneThatWasDecidedBy) {
   Words words;
   EXPECT_TRUE(stub->Say(&context, words, &words).ok());
   EXPECT_EQ(seen, Criticality::kSheddable);
+}
+
+// `weir switch` puts a level into the region.
+TEST(ScopeTest, TheLevelIsTheDecisionsAndNotWhatItsCallerWrote) {
+  Policy policy;
+  policy.service = "scope-test";
+  policy.resources.push_back(
+      {.name = "default", .degrade = {{.name = "less"}, {.name = "least"}}});
+  const auto guard = *ServiceGuard::Make(policy, {.shared = false});
+  std::atomic<int> seen{-1};
+  Backend backend(
+      [&](::grpc::ServerContext& context, const Words&, Words&) {
+        seen = ScopeOf(context).degrade;
+        return Status::OK;
+      },
+      guard);
+  const auto stub = Echo::NewStub(::grpc::CreateChannel(
+      backend.address, ::grpc::InsecureChannelCredentials()));
+  for (const uint8_t level : {0, 1, 2, 0}) {
+    const_cast<Region&>(guard->region())
+        .resources[0]
+        .by_hand.store(
+            Switch{.action = Switch::Action::kDegrade, .level = level}.Pack());
+    ::grpc::ClientContext context;
+    context.AddMetadata("weir-degrade", "4");
+    Words words;
+    EXPECT_TRUE(stub->Say(&context, words, &words).ok());
+    EXPECT_EQ(seen, level);
+  }
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ class Interceptor final : public ::grpc::experimental::Interceptor,
     const Instant now = Now();
     ServerCallView view(context, now);
     if (guard_.Ask(*this, method_, view, now, false) == Verdict::kAdmit) {
-      return NoteCriticality(*this, context);
+      return NoteDecision(*this, context);
     }
     const ::grpc::Status status = Refuse(guard_, *this, context, now);
     grpc_call_cancel_with_status(

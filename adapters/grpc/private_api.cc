@@ -295,7 +295,7 @@ class CallbackCall final : public ServiceGuard::Call {
       RefuseCallback(saved, status);
       return;
     }
-    NoteCriticality(*this, *saved_.context);
+    NoteDecision(*this, *saved_.context);
     // gRPC itself begins with an operation that tells when the caller leaves.
     watch_.emplace(guard_, *this, *saved_.call, kind_.streams, 1);
     Run(inner_, kind_.has_payload, saved_, watch_->call(), [this] { Done(); });
@@ -356,7 +356,7 @@ class GuardedHandler final : public MethodHandler {
     if (!call.admitted()) {
       return RefuseSync(saved, Refuse(*guard_, call, *saved.context, Now()));
     }
-    NoteCriticality(call, *saved.context);
+    NoteDecision(call, *saved.context);
     Watch watch(*guard_, call, *saved.call, kind_.streams, 0);
     Run(*inner_, kind_.has_payload, saved, watch.call(), nullptr);
     watch.End();

@@ -98,7 +98,7 @@ bool CallPermit::Enter(ServiceGuard& guard, ServiceGuard::Method method,
 std::optional<::grpc::Status> CallPermit::Entered(
     ::grpc::ServerContextBase& context) {
   if (admitted()) {
-    NoteCriticality(*this, context);
+    NoteDecision(*this, context);
     return std::nullopt;
   }
   return Refuse(*guard_, *this, context, Now());

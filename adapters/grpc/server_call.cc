@@ -10,12 +10,34 @@
 
 #include "details.h"
 #include "weir/client/wire.h"
+#include "weir/degrade/ladder.h"
 
 namespace weir::grpc {
 namespace {
 
 std::string_view View(::grpc::string_ref text) {
   return {text.data(), text.size()};
+}
+
+::grpc::string_ref Ref(std::string_view text) {
+  return {text.data(), text.size()};
+}
+
+using Metadata = std::multimap<::grpc::string_ref, ::grpc::string_ref>;
+
+// As nginx writes it to the service behind.
+constexpr std::string_view kDegrade = "weir-degrade";
+constexpr std::string_view kLevels = "01234";
+static_assert(kLevels.size() == DegradeLadder::kMaxLevels + 1);
+
+// Leaves `value` as the only one of that name, or none when it is empty.
+// Neither is copied.
+void Note(Metadata& metadata, std::string_view name, std::string_view value) {
+  const auto [first, last] = metadata.equal_range(Ref(name));
+  const bool alone = first != last && std::next(first) == last;
+  if (alone && View(first->second) == value) return;
+  metadata.erase(first, last);
+  if (!value.empty()) metadata.emplace(Ref(name), Ref(value));
 }
 
 // "1.2.3.4" of "ipv4:1.2.3.4:80", "::1" of "ipv6:[::1]:80"; else empty.
@@ -112,24 +134,23 @@ std::optional<http::Address> ParsePeer(std::string_view peer) {
   return std::nullopt;
 }
 
-void NoteCriticality(const ServiceGuard::Call& call,
-                     const ::grpc::ServerContextBase& context) {
-  const auto ref = [](std::string_view text) {
-    return ::grpc::string_ref(text.data(), text.size());
-  };
-  const ::grpc::string_ref key = ref(wire::kCriticality);
-  const ::grpc::string_ref value = ref(Name(call.request().criticality));
+void NoteDecision(const ServiceGuard::Call& call,
+                  const ::grpc::ServerContextBase& context) {
   // gRPC shows the map as constant and keeps it as a variable, which nobody
   // but this call's thread has seen yet.
-  auto& metadata =
-      const_cast<std::multimap<::grpc::string_ref, ::grpc::string_ref>&>(
-          context.client_metadata());
-  const auto [first, last] = metadata.equal_range(key);
-  if (first != last && std::next(first) == last && first->second == value) {
-    return;
-  }
-  metadata.erase(first, last);
-  metadata.emplace(key, value);
+  auto& metadata = const_cast<Metadata&>(context.client_metadata());
+  Note(metadata, wire::kCriticality, Name(call.request().criticality));
+  const uint8_t degrade = call.decision().degrade;
+  Note(metadata, kDegrade,
+       degrade == 0 ? std::string_view() : kLevels.substr(degrade, 1));
+}
+
+uint8_t DegradeOf(const ::grpc::ServerContextBase& context) {
+  const auto& metadata = context.client_metadata();
+  const auto found = metadata.find(Ref(kDegrade));
+  if (found == metadata.end()) return 0;
+  const size_t level = kLevels.find(View(found->second));
+  return level < kLevels.size() ? static_cast<uint8_t>(level) : uint8_t{0};
 }
 
 ::grpc::Status Refuse(ServiceGuard& guard, const ServiceGuard::Call& call,

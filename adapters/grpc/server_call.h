@@ -45,11 +45,14 @@ class ServerCallView final : public CallView {
 Instant DeadlineOf(const ::grpc::ServerContextBase& context);
 Instant InstantOf(gpr_timespec time);
 
-// Notes in the metadata of an admitted call, as `weir-criticality`, what it was
-// decided by, for ScopeOf().  What its caller wrote there is gone: it may not
-// have been trusted.
-void NoteCriticality(const ServiceGuard::Call& call,
-                     const ::grpc::ServerContextBase& context);
+// Notes in the metadata of an admitted call, for ScopeOf(), what was decided:
+// as `weir-criticality` what it was decided by, and as `weir-degrade` its level
+// when it is to be answered cheaper.  What its caller wrote there is gone: it
+// may not have been trusted.
+void NoteDecision(const ServiceGuard::Call& call,
+                  const ::grpc::ServerContextBase& context);
+// 0 when nothing was noted: in full.
+uint8_t DegradeOf(const ::grpc::ServerContextBase& context);
 
 // "ipv4:1.2.3.4:80", "ipv6:[::1]:80" (as "%5B::1%5D" too), "unix:..." as
 // 127.0.0.1; who can connect to a unix socket is on this machine.

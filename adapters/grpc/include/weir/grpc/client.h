@@ -28,6 +28,7 @@
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/channel_arguments.h>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -43,10 +44,14 @@ struct ServerScope {
   // The call that is being served: when it is cancelled, so are those made for
   // it.  Must outlive them.  Null: none.
   const ::grpc::ServerContextBase* parent = nullptr;
+  // How much cheaper than in full the call that is being served is to be
+  // answered, as the policy's levels are numbered; 0: in full.  Not handed on.
+  uint8_t degrade = 0;
 };
 
 // Of a call to a server of GuardedServerBuilder, or one that a CallPermit
-// admitted: its criticality is the one that was decided by.
+// admitted: its criticality is the one that was decided by, and its degrade
+// level the decision's.
 ServerScope ScopeOf(const ::grpc::ServerContextBase& context);
 
 struct CallResult {
