@@ -80,28 +80,16 @@ class Interceptor final : public ::grpc::experimental::Interceptor,
   ServerRpcInfo& info_;
 };
 
-class Factory final
-    : public ::grpc::experimental::ServerInterceptorFactoryInterface {
- public:
-  explicit Factory(std::shared_ptr<ServiceGuard> guard)
-      : guard_(std::move(guard)), methods_(*guard_) {}
-
-  ::grpc::experimental::Interceptor* CreateServerInterceptor(
-      ServerRpcInfo* info) override {
-    const auto method = methods_.Find(info->method());
-    return method ? new Interceptor(*guard_, *method, *info) : nullptr;
-  }
-
- private:
-  const std::shared_ptr<ServiceGuard> guard_;
-  KnownMethods methods_;
-};
-
 }  // namespace
 
 std::unique_ptr<::grpc::experimental::ServerInterceptorFactoryInterface>
 MakeInterceptors(std::shared_ptr<ServiceGuard> guard) {
-  return std::make_unique<Factory>(std::move(guard));
+  return MakeFactory(
+      std::move(guard),
+      [](ServiceGuard& of, ServiceGuard::Method method,
+         ServerRpcInfo& info) -> ::grpc::experimental::Interceptor* {
+        return new Interceptor(of, method, info);
+      });
 }
 
 }  // namespace weir::grpc

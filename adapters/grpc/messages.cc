@@ -5,6 +5,11 @@
 #include <grpcpp/alarm.h>
 
 #include <algorithm>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "private_api.h"
@@ -96,44 +101,57 @@ class Messages final : public ::grpc::experimental::Interceptor,
   std::optional<::grpc::Alarm> alarm_;
 };
 
+::grpc::experimental::Interceptor* MakeMessages(ServiceGuard& guard,
+                                                ServiceGuard::Method method,
+                                                ServerRpcInfo& info) {
+  const bool reads = info.type() == ServerRpcInfo::Type::CLIENT_STREAMING ||
+                     info.type() == ServerRpcInfo::Type::BIDI_STREAMING;
+  return reads ? new Messages(guard, method, info) : nullptr;
+}
+
 class Factory final
     : public ::grpc::experimental::ServerInterceptorFactoryInterface {
  public:
-  explicit Factory(std::shared_ptr<ServiceGuard> guard)
-      : guard_(std::move(guard)), methods_(*guard_) {}
+  Factory(std::shared_ptr<ServiceGuard> guard, MakeInterceptor make)
+      : guard_(std::move(guard)), make_(make) {}
 
   ::grpc::experimental::Interceptor* CreateServerInterceptor(
       ServerRpcInfo* info) override {
-    if (info->type() != ServerRpcInfo::Type::CLIENT_STREAMING &&
-        info->type() != ServerRpcInfo::Type::BIDI_STREAMING) {
-      return nullptr;
-    }
-    const auto method = methods_.Find(info->method());
-    return method ? new Messages(*guard_, *method, *info) : nullptr;
+    const auto method = Find(info->method());
+    return method ? make_(*guard_, *method, *info) : nullptr;
   }
 
  private:
+  // Nothing for those that are exempt or have no resource.
+  std::optional<ServiceGuard::Method> Find(std::string_view name) {
+    const std::lock_guard lock(mutex_);
+    const auto it = methods_.find(name);
+    if (it != methods_.end()) return it->second;
+    std::optional<ServiceGuard::Method> method;
+    if (!IsExempt(name)) {
+      if (auto handle = guard_->Register(name)) method = *handle;
+    }
+    methods_.emplace(name, method);
+    return method;
+  }
+
   const std::shared_ptr<ServiceGuard> guard_;
-  KnownMethods methods_;
+  const MakeInterceptor make_;
+  std::mutex mutex_;
+  std::map<std::string, std::optional<ServiceGuard::Method>, std::less<>>
+      methods_;
 };
 
 }  // namespace
 
-std::optional<ServiceGuard::Method> KnownMethods::Find(std::string_view name) {
-  const std::lock_guard lock(mutex_);
-  const auto it = methods_.find(name);
-  if (it != methods_.end()) return it->second;
-  std::optional<ServiceGuard::Method> method;
-  if (!IsExempt(name)) {
-    if (auto handle = guard_.Register(name)) method = *handle;
-  }
-  methods_.emplace(name, method);
-  return method;
+std::unique_ptr<::grpc::experimental::ServerInterceptorFactoryInterface>
+MakeFactory(std::shared_ptr<ServiceGuard> guard, MakeInterceptor make) {
+  return std::make_unique<Factory>(std::move(guard), make);
 }
 
 std::unique_ptr<::grpc::experimental::ServerInterceptorFactoryInterface>
 MakeMessageInterceptors(std::shared_ptr<ServiceGuard> guard) {
-  return std::make_unique<Factory>(std::move(guard));
+  return MakeFactory(std::move(guard), MakeMessages);
 }
 
 }  // namespace weir::grpc

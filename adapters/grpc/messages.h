@@ -18,31 +18,24 @@
 
 #include <grpcpp/support/server_interceptor.h>
 
-#include <map>
 #include <memory>
-#include <mutex>
-#include <optional>
-#include <string>
-#include <string_view>
 
 #include "weir/grpc/service_guard.h"
 
 namespace weir::grpc {
 
-// The methods that interceptors meet, registered when they first do.
-class KnownMethods {
- public:
-  explicit KnownMethods(ServiceGuard& guard) : guard_(guard) {}
+// An interceptor for a call of `method`, or null when calls of its kind need
+// none.  gRPC deletes it when the call is over.
+using MakeInterceptor =
+    ::grpc::experimental::Interceptor* (*)(ServiceGuard& guard,
+                                           ServiceGuard::Method method,
+                                           ::grpc::experimental::ServerRpcInfo&
+                                               info);
 
-  // Nothing for those that are exempt or have no resource.
-  std::optional<ServiceGuard::Method> Find(std::string_view name);
-
- private:
-  ServiceGuard& guard_;
-  std::mutex mutex_;
-  std::map<std::string, std::optional<ServiceGuard::Method>, std::less<>>
-      methods_;
-};
+// Has them made for the methods that have a resource and are not exempt, which
+// are registered when they are first called.
+std::unique_ptr<::grpc::experimental::ServerInterceptorFactoryInterface>
+MakeFactory(std::shared_ptr<ServiceGuard> guard, MakeInterceptor make);
 
 std::unique_ptr<::grpc::experimental::ServerInterceptorFactoryInterface>
 MakeMessageInterceptors(std::shared_ptr<ServiceGuard> guard);
