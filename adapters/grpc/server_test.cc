@@ -73,6 +73,8 @@ class World {
   std::shared_ptr<::grpc::Channel> NewChannel() const {
     ::grpc::ChannelArguments arguments;
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    // Where gRPC may retry, it alone says how often it did.
+    arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
     return ::grpc::CreateCustomChannel(
         address, ::grpc::InsecureChannelCredentials(), arguments);
   }
@@ -570,6 +572,83 @@ TEST_P(HandlerTest, ACallThatLeavesWhileItWaitsHoldsNothing) {
   ExpectAllEnded(world);
 }
 
+// A server with one place, which is taken, and with more to do than it can.
+class FullWorld : public World {
+ public:
+  FullWorld(Api api, const Policy& policy)
+      : World(api, policy), running_(SayLater("hold")) {
+    stage.WaitForHeld(1);
+    while (waiting.size() < room) Queue(waiting.size() % 2 == 0 ? "1" : "2");
+    const_cast<Region&>(guard->region()).flags.overloaded.store(1);
+  }
+  ~FullWorld() {
+    stage.Release();
+    EXPECT_TRUE(running_.get().ok());
+  }
+
+  // `attempts` were made, as gRPC says it; null: none.
+  Status Say(::grpc::ClientContext& context, const char* attempts) {
+    if (attempts != nullptr) {
+      context.AddMetadata("grpc-previous-rpc-attempts", attempts);
+    }
+    return World::Say(context, "hello");
+  }
+  // Adds one that waits; returns when it does.
+  void Queue(const char* attempts) {
+    waiting.push_back(std::async(std::launch::async, [this, attempts] {
+      ::grpc::ClientContext context;
+      return Say(context, attempts);
+    }));
+    WaitUntil([this] {
+      return Sum(Read(), ClassCounter::waited_total) == waiting.size();
+    });
+  }
+
+  // What may wait in an overload, and does: at first retries.
+  const size_t room =
+      static_cast<size_t>(guard->region().published.queue_target.load());
+  std::vector<std::future<Status>> waiting;
+
+ private:
+  std::future<Status> running_;
+};
+
+TEST_P(HandlerTest, RetriesAreShedBeforeFirstAttemptsAsImportant) {
+  FullWorld world(GetParam(), MakePolicy(1));
+  const size_t room = world.room;
+  ASSERT_GT(room, 1u);
+  while (world.waiting.size() < 2 * room) world.Queue(nullptr);
+  for (size_t i = 0; i < room; ++i) {
+    const Status status = world.waiting[i].get();
+    EXPECT_EQ(status.error_code(), StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_EQ(status.error_message(), "shed by weir: level");
+  }
+  ::grpc::ClientContext context;
+  EXPECT_EQ(world.Say(context, "1").error_message(), "shed by weir: level");
+  EXPECT_EQ(world.stage.handled(), 1);
+  world.stage.Release();
+  for (size_t i = room; i < 2 * room; ++i) {
+    EXPECT_TRUE(world.waiting[i].get().ok());
+  }
+  world.Stop();
+  ExpectAllEnded(world);
+}
+
+TEST_P(HandlerTest, AShortageIsUnavailableWhereThePolicySaysSo) {
+  Policy policy = MakePolicy(1);
+  policy.try_elsewhere = true;
+  FullWorld world(GetParam(), policy);
+  while (world.waiting.size() < 2 * world.room) world.Queue(nullptr);
+  ::grpc::ClientContext context;
+  const Status status = world.Say(context, "1");
+  EXPECT_EQ(status.error_code(), StatusCode::UNAVAILABLE);
+  EXPECT_EQ(Trailer(context, "weir-reason"), "level");
+  EXPECT_GE(std::stoll(Trailer(context, "grpc-retry-pushback-ms")), 1);
+  testing::RpcStatus details;
+  ASSERT_TRUE(details.ParseFromString(status.error_details()));
+  EXPECT_EQ(details.code(), StatusCode::UNAVAILABLE);
+}
+
 // A server of the sync API holds a thread for each call that waits.
 TEST(SyncTest, WhatWouldTakeTooManyThreadsIsRefusedAsExhausted) {
   World world(Api::kSync, MakePolicy(1));
@@ -604,17 +683,22 @@ TEST(SyncTest, WhatWouldTakeTooManyThreadsIsRefusedAsExhausted) {
 }
 
 TEST_P(ServerTest, WithInterceptorsNothingWaits) {
-  World world(GetParam(), MakePolicy(1));
   if (!IsIntercepted(GetParam())) return;
-  auto first = world.SayLater("hold");
-  world.stage.WaitForHeld(1);
-  const Status status = world.Say("hello");
-  EXPECT_EQ(status.error_code(), StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_EQ(status.error_message(), "shed by weir: limit");
-  world.stage.Release();
-  EXPECT_TRUE(first.get().ok());
-  world.Stop();
-  ExpectAllEnded(world);
+  for (const bool elsewhere : {false, true}) {
+    Policy policy = MakePolicy(1);
+    policy.try_elsewhere = elsewhere;
+    World world(GetParam(), policy);
+    auto first = world.SayLater("hold");
+    world.stage.WaitForHeld(1);
+    const Status status = world.Say("hello");
+    EXPECT_EQ(status.error_code(), elsewhere ? StatusCode::UNAVAILABLE
+                                             : StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_EQ(status.error_message(), "shed by weir: limit");
+    world.stage.Release();
+    EXPECT_TRUE(first.get().ok());
+    world.Stop();
+    ExpectAllEnded(world);
+  }
 }
 
 // A caller whose time is over by the time that its call is here.

@@ -24,6 +24,24 @@ bool EqualsIgnoringCase(std::string_view text, std::string_view lower) {
                     });
 }
 
+// Whether a caller of gRPC is told that another replica may help.  One that
+// was told not to try again must not read it: many retry UNAVAILABLE whatever
+// the push-back says.
+bool IsUnavailable(const Decision& decision, const Policy& policy) {
+  switch (decision.reason) {
+    case Reason::kPaused:
+    case Reason::kShutdown:
+      return true;
+    case Reason::kDeadline:
+    case Reason::kLevel:
+    case Reason::kLimit:
+    case Reason::kSystem:
+      return policy.try_elsewhere && !decision.never_retry;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 Answer AnswerTo(const Decision& decision, const Policy& policy, bool expired,
@@ -35,10 +53,9 @@ Answer AnswerTo(const Decision& decision, const Policy& policy, bool expired,
     answer.pushback_ms = -1;
     return answer;
   }
-  if (decision.reason == Reason::kPaused ||
-      decision.reason == Reason::kShutdown) {
-    answer.grpc_status = kUnavailable;
-  } else {
+  if (IsUnavailable(decision, policy)) answer.grpc_status = kUnavailable;
+  if (decision.reason != Reason::kPaused &&
+      decision.reason != Reason::kShutdown) {
     // A spent quota is the caller's matter, whatever the server is short of.
     answer.status =
         decision.reason == Reason::kQuota ? 429 : policy.shed_status;

@@ -25,6 +25,33 @@ TEST(AnswerTest, TheServersShortageIsThePolicysStatus) {
   }
 }
 
+TEST(AnswerTest, OnlyAShortageOfThisReplicaIsUnavailableAndOnlyIfAsked) {
+  const auto code = [](Reason reason, bool elsewhere) {
+    Policy policy;
+    policy.try_elsewhere = elsewhere;
+    const Answer answer = AnswerTo(Shed(reason, 1s), policy, false, 0);
+    EXPECT_EQ(answer.pushback_ms, 1000) << Name(reason);
+    return answer.grpc_status;
+  };
+  for (const Reason reason :
+       {Reason::kLevel, Reason::kLimit, Reason::kSystem, Reason::kDeadline}) {
+    EXPECT_EQ(code(reason, false), kResourceExhausted) << Name(reason);
+    EXPECT_EQ(code(reason, true), kUnavailable) << Name(reason);
+  }
+  for (const Reason reason : {Reason::kQuota, Reason::kTiers, Reason::kStale}) {
+    EXPECT_EQ(code(reason, true), kResourceExhausted) << Name(reason);
+  }
+  // It is what the policy says, not a status of HTTP.
+  Policy policy;
+  policy.try_elsewhere = true;
+  EXPECT_EQ(AnswerTo(Shed(Reason::kLevel), policy, false, 0).status, 503);
+  EXPECT_EQ(AnswerTo(Shed(Reason::kDeadline), policy, true, 0).grpc_status,
+            kDeadlineExceeded);
+  Decision never = Shed(Reason::kLevel);
+  never.never_retry = true;
+  EXPECT_EQ(AnswerTo(never, policy, false, 0).grpc_status, kResourceExhausted);
+}
+
 TEST(AnswerTest, WhoShallNotTryAgainIsToldSoInBothProtocols) {
   Decision decision = Shed(Reason::kLevel, 30s);
   decision.never_retry = true;

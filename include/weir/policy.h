@@ -117,6 +117,9 @@ struct Policy {
   // HTTP status of a shed request, 429 or 503 (the server is short).  Of one
   // beyond its quota it is always 429.
   int32_t shed_status = 503;
+  // Other replicas may have room when this one has none: callers of gRPC are
+  // told UNAVAILABLE then, so that they try one.
+  bool try_elsewhere = false;
 
   // Of all resources together.
   std::optional<TierTable::Config> tiers;

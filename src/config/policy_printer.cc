@@ -89,6 +89,7 @@ std::string PrintPolicy(const Policy& policy) {
   out +=
       Line("floor", policy.limit_floor) + Line("ceiling", policy.limit_ceiling);
   out += "\n[answer]\n" + Line("status", policy.shed_status);
+  if (policy.try_elsewhere) out += Line("elsewhere", "true");
   out += PrintServiceStages(policy);
   for (const Resource& resource : policy.resources) out += Print(resource);
   return out;

@@ -144,6 +144,23 @@ void ReadDeadline(const Section& root, Policy& policy) {
   }
 }
 
+void ReadAnswer(const Section& root, Policy& policy) {
+  const Section section =
+      root["answer"].ReadTable("what a refused caller gets");
+  policy.shed_status = static_cast<int32_t>(
+      section["status"]
+          .ReadOneOf({.about = "the HTTP status of a refusal",
+                      .values = {503, 429},
+                      .fallback = policy.shed_status})
+          .value);
+  policy.try_elsewhere =
+      section["elsewhere"]
+          .ReadBoolean({.about = "whether a caller that finds no room here may "
+                                 "find some at another replica",
+                        .fallback = policy.try_elsewhere})
+          .value;
+}
+
 void ReadLimit(const Section& root, Policy& policy) {
   const Section section =
       root["limit"].ReadTable("how much work may run at once");
@@ -418,13 +435,7 @@ Checked<Policy> ReadPolicy(Document& document) {
       "the list of peers whose headers are believed", kNetworks, {},
       ParseNetwork);
   ReadLimit(root, policy);
-  policy.shed_status = static_cast<int32_t>(
-      root["answer"]
-          .ReadTable("what a refused caller gets")["status"]
-          .ReadOneOf({.about = "the HTTP status of a refusal",
-                      .values = {503, 429},
-                      .fallback = policy.shed_status})
-          .value);
+  ReadAnswer(root, policy);
   ReadServiceStages(root, policy);
   const StageModes modes = ReadStages(root["stages"], StageModes{}, false);
   ReadResources(root, modes, policy, document);

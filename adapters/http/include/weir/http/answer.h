@@ -31,13 +31,18 @@ struct Answer {
 //   deadline, too near   policy's  yes           RESOURCE_EXHAUSTED   yes
 //   paused, shutdown     503       yes           UNAVAILABLE          yes
 //   quota                429       yes           RESOURCE_EXHAUSTED   yes
-//   the others           policy's  yes           RESOURCE_EXHAUSTED   yes
+//   stale, tiers         policy's  yes           RESOURCE_EXHAUSTED   yes
+//   level, limit,        policy's  yes           RESOURCE_EXHAUSTED,  yes
+//   system                                       or see below
 //
 // A decision with `never_retry` has pushback -1, whatever its reason.
 //
 // `expired`: the deadline had passed when it was decided.  UNAVAILABLE tells a
-// client that another replica may help; a replica of an overloaded service is
-// overloaded too.  Retry-After is in whole seconds, at least 1, and comes with
+// client that another replica may help, and replicas of an overloaded service
+// are most often overloaded too; so it is the code of what only this one is
+// short of (level, limit, system, a deadline too near) when the policy says
+// `try_elsewhere`, but not with `never_retry`: retries abound everywhere then.
+// Retry-After is in whole seconds, at least 1, and comes with
 // up to half (at least 1 s) on top by `random`, which must be uniform: those
 // who were shed together shall not come back together.
 Answer AnswerTo(const Decision& decision, const Policy& policy, bool expired,
