@@ -21,7 +21,6 @@ constexpr double kBudgetBurst = 10;
 Clients::Clients(Fabric& fabric)
     : fabric_(fabric),
       retries_(fabric.scenario.retries),
-      arrivals_(fabric.scenario, fabric.seed),
       law_random_(scenario::Mix(fabric.seed), scenario::kCallers),
       budget_(kBudgetBurst) {
   MakeProcesses();
@@ -110,7 +109,7 @@ Timer Clients::Later(Instant when, Event event, const Operation& operation) {
 }
 
 void Clients::ScheduleArrival() {
-  const std::optional<scenario::Arrival> arrival = arrivals_.Next();
+  const std::optional<scenario::Arrival> arrival = fabric_.prompter.Next();
   if (!arrival) return;
   next_ = *arrival;
   fabric_.events.At(Instant(next_.at), *this,
@@ -158,13 +157,15 @@ void Clients::Begin(const scenario::Arrival& arrival, Instant now) {
   operation.used = true;
   operation.arrival = arrival;
   operation.started = now;
-  operation.demand = fabric_.DrawDemand(0, arrival.number, arrival.route);
-  const Need need =
-      fabric_.Foresee(0, arrival.number, arrival.route, operation.demand);
-  operation.work = need.work;
-  const Duration budget = fabric_.scenario.classes[arrival.cls].deadline;
   fabric_.metrics.OnArrival(operation);
-  fabric_.oracle.Arrive(arrival.cls, need, budget, now.time_since_epoch());
+  if (!fabric_.prompter.Recall(operation)) {
+    operation.demand = fabric_.DrawDemand(0, arrival.number, arrival.route);
+    const Need need =
+        fabric_.Foresee(0, arrival.number, arrival.route, operation.demand);
+    operation.work = need.work;
+    fabric_.prompter.Tell(operation, need,
+                          fabric_.scenario.classes[arrival.cls].deadline);
+  }
   budget_ = std::min(budget_ + retries_.budget_ratio, kBudgetBurst);
   if (Guarded()) {
     const std::optional<Duration>& patience = fabric_.scenario.patience;

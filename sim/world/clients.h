@@ -55,7 +55,6 @@ class Clients final : public EntryCaller, private Handler {
 
   Fabric& fabric_;
   const scenario::Retries& retries_;
-  scenario::Arrivals arrivals_;
   scenario::Arrival next_;
   std::vector<std::unique_ptr<GuardCaller>> guards_;  // By process; or none.
   std::vector<rivals::Rival> laws_;                   // The same.

@@ -53,8 +53,8 @@ Fabric::Fabric(const scenario::Scenario& s, const Algorithm& a,
       seed(options.seed),
       log(options.log),
       metrics(s, options.seed, options.bin),
-      oracle(metrics, s.classes.size(), CountResources(s), LongestDeadline(s),
-             s.tiers.front().reject_cost) {
+      prompter({s, options.seed, CountResources(s), LongestDeadline(s), events},
+               metrics, options.script) {
   uint32_t next = static_cast<uint32_t>(s.tiers.size());
   for (size_t tier = 0; tier < s.tiers.size(); ++tier) {
     std::vector<uint32_t>& resources = resources_.emplace_back();
@@ -347,7 +347,10 @@ void Fabric::EndCall(Visit& parent, Visit& child) {
 
 void Fabric::CapacityChanged() {
   if (fleets.size() < scenario.tiers.size()) return;  // Still being built.
-  const Duration now = events.now().time_since_epoch();
+  if (prompter.reads()) {
+    prompter.Advance();
+    return;
+  }
   for (size_t tier = 0; tier < fleets.size(); ++tier) {
     double cpu = 0;
     double moving = 0;
@@ -355,7 +358,7 @@ void Fabric::CapacityChanged() {
       cpu += (*fleets[tier])[r].cpu_capacity();
       moving += (*fleets[tier])[r].moves() ? 1 : 0;
     }
-    oracle.SetCapacity(tier, cpu, now);
+    prompter.SetCapacity(tier, cpu);
     for (size_t i = 0; i < resources_[tier].size(); ++i) {
       const Stage& stage = scenario.tiers[tier].stages[i];
       const uint32_t resource = resources_[tier][i];
@@ -364,7 +367,7 @@ void Fabric::CapacityChanged() {
         continue;
       }
       const int32_t size = stage.kind == Stage::Kind::kPool ? stage.size : 1;
-      oracle.SetCapacity(resource, moving * size, now);
+      prompter.SetCapacity(resource, moving * size);
     }
   }
 }

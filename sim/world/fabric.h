@@ -13,6 +13,7 @@
 #include "guard_caller.h"
 #include "metrics.h"
 #include "oracle.h"
+#include "script.h"
 #include "weir/scenario/scenario.h"
 #include "weir/sim/event_queue.h"
 #include "weir/sim/gate.h"
@@ -81,7 +82,7 @@ class Fabric final : private Handler {
   Pool<Visit> visits;
   Pool<Operation> operations;
   Metrics metrics;
-  Oracle oracle;
+  Prompter prompter;
   std::vector<std::unique_ptr<Fleet>> fleets;
   EntryCaller* entry = nullptr;
 

@@ -87,6 +87,7 @@ class Oracle {
   void AdvanceTo(Duration now);
 
   // A slot is reported when so much time has passed since its beginning.
+  Duration slot() const { return slot_; }
   Duration lag() const { return slot_ * static_cast<int64_t>(kept_slots_); }
 
  private:

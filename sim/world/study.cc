@@ -2,9 +2,47 @@
 
 #include <algorithm>
 #include <atomic>
+#include <deque>
+#include <memory>
+#include <mutex>
 #include <thread>
 
+#include "script.h"
+
 namespace weir::sim {
+
+namespace {
+
+// The script of one seed, while runs under that seed are still to come.
+class SharedScript {
+ public:
+  explicit SharedScript(size_t runs) : left_(runs) {}
+
+  // For one run: to read, to write, or (while another one writes it) nothing.
+  std::shared_ptr<Script> Take() {
+    const std::lock_guard lock(mutex_);
+    if (complete_) return script_;
+    if (taken_ || left_ < 2) return nullptr;
+    taken_ = true;
+    return script_ = std::make_shared<Script>();
+  }
+
+  // The run that took `script` is over; the last one drops it.
+  void Return(const Script* script) {
+    const std::lock_guard lock(mutex_);
+    complete_ = complete_ || (script != nullptr && script->complete());
+    if (--left_ == 0) script_.reset();
+  }
+
+ private:
+  std::mutex mutex_;
+  size_t left_;
+  bool taken_ = false;
+  bool complete_ = false;
+  std::shared_ptr<Script> script_;
+};
+
+}  // namespace
 
 std::vector<std::vector<Outcomes>> RunStudy(
     const scenario::Scenario& scenario,
@@ -13,16 +51,21 @@ std::vector<std::vector<Outcomes>> RunStudy(
   const size_t runs = algorithms.size() * seeds;
   std::vector<std::vector<Outcomes>> results(algorithms.size(),
                                              std::vector<Outcomes>(seeds));
+  std::deque<SharedScript> scripts;
+  for (size_t i = 0; i < seeds; ++i) scripts.emplace_back(algorithms.size());
   std::atomic<size_t> next = 0;
-  // Runs share nothing: each worker takes the next one and fills its place.
+  // Each worker takes the next run and fills its place; runs under one seed
+  // come together, so that few scripts are kept at a time.
   const auto work = [&] {
     for (size_t i = next++; i < runs; i = next++) {
-      const size_t algorithm = i / seeds;
-      const size_t seed = i % seeds;
-      RunOptions run{.seed = options.seeds[seed]};
+      const size_t algorithm = i % algorithms.size();
+      const size_t seed = i / algorithms.size();
+      const std::shared_ptr<Script> script = scripts[seed].Take();
+      RunOptions run{.seed = options.seeds[seed], .script = script.get()};
       if (seed == 0) run.bin = options.bin;
       if (i == 0) run.log = options.log;
       results[algorithm][seed] = Simulate(scenario, algorithms[algorithm], run);
+      scripts[seed].Return(script.get());
       if (options.on_run) options.on_run();
     }
   };

@@ -33,7 +33,7 @@ class World final : private Handler {
         clients_(fabric_),
         series_(options.bin > Duration{}) {
     fabric_.entry = &clients_;
-    fabric_.oracle.SetMeanWork(fabric_.MeanWork(0));
+    TellMeanWork();
     fabric_.events.After(Metrics::kStep, *this);
   }
 
@@ -42,8 +42,9 @@ class World final : private Handler {
     // Until every caller has its answer or has given up, and the oracle has
     // said its last word.
     const Instant end(scenario.length() + 2 * Metrics::kStep +
-                      std::max(scenario.timeout, fabric_.oracle.lag()));
+                      std::max(scenario.timeout, fabric_.prompter.lag()));
     fabric_.events.RunUntil(end);
+    fabric_.prompter.Close();
     const uint64_t unanswered = clients_.EndAll(end);
     return fabric_.metrics.Make(fabric_.events.executed(), unanswered);
   }
@@ -51,15 +52,21 @@ class World final : private Handler {
  private:
   void OnEvent(Instant now, uint64_t) override {
     const Duration at = now.time_since_epoch();
-    fabric_.oracle.AdvanceTo(at);
+    fabric_.prompter.Advance();
     Gauges gauges;
     if (series_) {
       gauges = {fabric_.limit(), BestLimit(fabric_.scenario, at),
                 fabric_.waiting()};
     }
-    fabric_.metrics.CloseStep(now, gauges, fabric_.oracle.lag());
-    fabric_.oracle.SetMeanWork(fabric_.MeanWork(0));
+    fabric_.metrics.CloseStep(now, gauges, fabric_.prompter.lag());
+    TellMeanWork();
     fabric_.events.After(Metrics::kStep, *this);
+  }
+
+  void TellMeanWork() {
+    if (!fabric_.prompter.reads()) {
+      fabric_.prompter.SetMeanWork(fabric_.MeanWork(0));
+    }
   }
 
   Fabric fabric_;

@@ -352,6 +352,54 @@ TEST(StudyTest, ThreadsChangeNoResult) {
   }
 }
 
+// Goal: a run that reads what another one wrote down comes out as one that
+// draws and reckons everything itself.
+// Method: a world in which all of it matters (two tiers, routes, a change of
+// service times, pauses, retries, ramps), series included; the first run of a
+// study writes, the last one alone has nothing to read.
+TEST(StudyTest, RunsThatShareAScriptComeOutAsThoseThatDoNot) {
+  Scenario scenario = MakeScenario(8, 1.2, 4s);
+  scenario.phases.push_back({.name = "ramp",
+                             .duration = 3s,
+                             .shape = scenario::Phase::Shape::kRamp,
+                             .load = .5,
+                             .to = 3});
+  scenario.classes = {{.criticality = Criticality::kVital, .share = .3},
+                      {.criticality = Criticality::kSheddable, .share = .7}};
+  scenario.routes = {{.name = "a", .share = .5}, {.name = "b", .share = .5}};
+  scenario.tiers[0].stages.push_back({.name = "io",
+                                      .kind = Stage::Kind::kIo,
+                                      .time = Exponential(5ms),
+                                      .ratio = .5,
+                                      .route = uint16_t{1}});
+  scenario.tiers[0].reject_cost = 100us;
+  scenario.tiers[0].calls = {{.tier = 1, .times = 2}};
+  scenario.tiers[0].changes = {{.at = 6s, .speed = .5}};
+  scenario.tiers[0].pauses = {{.length = 100ms, .every = 2s, .first = 3s}};
+  scenario.tiers.push_back(
+      {.workers = 8, .stages = {{.name = "cpu", .time = Exponential(1ms)}}});
+  scenario.retries = {.count = 2};
+  Result<std::vector<Algorithm>> algorithms =
+      FindAlgorithms("weir,none,fixed+queue", nullptr);
+  ASSERT_TRUE(algorithms);
+  const auto shared =
+      RunStudy(scenario, *algorithms, {.seeds = {7}, .bin = 500ms});
+  for (size_t a = 0; a < shared.size(); ++a) {
+    const Outcomes alone =
+        Simulate(scenario, (*algorithms)[a], {.seed = 7, .bin = 500ms});
+    const Outcomes& reader = shared[a][0];
+    EXPECT_GT(alone.report.all.ideal, 0);
+    EXPECT_EQ(scenario::ToJson(reader.report), scenario::ToJson(alone.report));
+    EXPECT_EQ(reader.events, alone.events);
+    EXPECT_EQ(reader.fairness, alone.fairness);
+    ASSERT_EQ(reader.series.size(), alone.series.size());
+    for (size_t i = 0; i < alone.series.size(); ++i) {
+      ASSERT_EQ(reader.series[i].ideal, alone.series[i].ideal) << i;
+      ASSERT_EQ(reader.series[i].good, alone.series[i].good) << i;
+    }
+  }
+}
+
 // Clients that try three times in `layers` layers, at three times capacity for
 // five seconds.
 Scenario MakeStorm(int32_t layers) {

@@ -23,6 +23,9 @@ struct DecisionRecord {
   Reason reason = Reason::kRoom;
 };
 
+// What runs under one seed have in common, see script.h.
+class Script;
+
 class DecisionLog {
  public:
   virtual void Add(const DecisionRecord& record) = 0;
@@ -36,6 +39,9 @@ struct RunOptions {
   DecisionLog* log = nullptr;  // Null: decisions are not kept.
   // Width of a bin of the time series; zero: no series.
   Duration bin{};
+  // Null: none.  An empty one is filled, a complete one is read, which must be
+  // of the same scenario and seed.
+  Script* script = nullptr;
 };
 
 // Runs the whole scenario, and on until every caller has its answer or has
