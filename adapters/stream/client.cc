@@ -44,7 +44,12 @@ class Client::Impl {
     if (error) {
       return Error{"`address` is no IP address: " + config_.address};
     }
-    socket_.connect({address, config_.port}, error);
+    const tcp::endpoint endpoint(address, config_.port);
+    socket_.open(endpoint.protocol(), error);
+    if (config_.socket_bytes > 0) {
+      SetBuffers(socket_, config_.socket_bytes, error);
+    }
+    if (!error) socket_.connect(endpoint, error);
     if (error) {
       return Error{"cannot connect to " + config_.address + ":" +
                    std::to_string(config_.port) + ": " + error.message()};

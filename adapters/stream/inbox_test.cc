@@ -134,7 +134,7 @@ TEST(InboxTest, ABoundedBufferPausesItsWriter) {
 // Goal: whatever sizes frames and reads have, what goes in comes out, at the
 // smallest ring that is allowed, with a reader in a thread of its own.
 TEST(InboxTest, NothingIsLostBetweenTwoThreads) {
-  constexpr int kFrames = 20'000;
+  constexpr int kFrames = 3000;
   Inbox inbox(128, 64);
   std::atomic<bool> go{true};
   std::thread reader([&] {

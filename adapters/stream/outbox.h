@@ -12,6 +12,18 @@
 
 namespace weir::stream {
 
+// SO_RCVBUF and SO_SNDBUF; of an acceptor, for what it accepts.
+template <typename Socket>
+void SetBuffers(Socket& socket, int bytes, boost::system::error_code& error) {
+  if (!error) {
+    socket.set_option(boost::asio::socket_base::receive_buffer_size(bytes),
+                      error);
+  }
+  if (!error) {
+    socket.set_option(boost::asio::socket_base::send_buffer_size(bytes), error);
+  }
+}
+
 class Outbox {
  public:
   Outbox(boost::asio::ip::tcp::socket& socket, size_t most_bytes)

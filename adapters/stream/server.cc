@@ -78,7 +78,10 @@ class Session : public std::enable_shared_from_this<Session> {
 
   void Close(bool is_malformed) {
     error_code ignored;
-    socket_.close(ignored);
+    {
+      const std::lock_guard lock(mutex_);
+      socket_.close(ignored);
+    }
     outbox_.Lose();
     malformed = is_malformed;
     closed.store(true);
@@ -90,6 +93,12 @@ class Session : public std::enable_shared_from_this<Session> {
   bool Send(Append append) {
     return outbox_.Push(shared_from_this(), false, append);
   }
+  // What was received and not read yet.
+  size_t kernel_bytes() const {
+    const std::lock_guard lock(mutex_);
+    error_code gone;
+    return socket_.is_open() ? socket_.available(gone) : 0;
+  }
   void Continue() {
     boost::asio::post(socket_.get_executor(),
                       [self = shared_from_this()] { self->Read(); });
@@ -100,6 +109,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::atomic<bool> closed{false};  // No more will arrive.
 
  private:
+  mutable std::mutex mutex_;  // Closing the socket, and using it elsewhere.
   tcp::socket socket_;
   Outbox outbox_;
   Bell& bell_;
@@ -155,6 +165,9 @@ class Server::Impl {
     const tcp::endpoint endpoint(address, config_.port);
     acceptor_.open(endpoint.protocol(), error);
     if (!error) acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
+    if (config_.socket_bytes > 0) {
+      SetBuffers(acceptor_, config_.socket_bytes, error);
+    }
     if (!error) acceptor_.bind(endpoint, error);
     if (!error)
       acceptor_.listen(boost::asio::socket_base::max_listen_connections, error);
@@ -197,6 +210,7 @@ class Server::Impl {
     all.arrived = arrived_before_;
     for (const auto& peer : peers_) {
       all.arrived += peer->session->inbox.arrived_messages();
+      all.kernel_bytes += peer->session->kernel_bytes();
     }
     all.links = dropper_.links();
     all.dropping = dropper_.dropping();
@@ -258,9 +272,11 @@ class Server::Impl {
   // Counts what has arrived since the last time.
   void Arrived(LoopPeer& peer) {
     const Inbox& inbox = peer.session->inbox;
-    const uint64_t all = config_.work == Work::kBytes
-                             ? inbox.arrived_bytes()
-                             : inbox.arrived_messages();
+    const bool bytes = config_.work == Work::kBytes;
+    uint64_t all = bytes ? inbox.arrived_bytes() : inbox.arrived_messages();
+    // Fewer by a frame that is partly here; what is read meanwhile counts
+    // next time.
+    if (bytes && config_.count_kernel) all += peer.session->kernel_bytes();
     meter_.Arrived(static_cast<int64_t>(all - peer.seen));
     peer.seen = all;
   }

@@ -170,6 +170,36 @@ TEST(StreamTest, AHandlerThatTakesLongDoesNotHideWhatArrives) {
   EXPECT_LE(server->statistics().executed, 4u);  // One turn.
 }
 
+TEST(StreamTest, WhatTheKernelHoldsCountsWhereTheServerDoesNotReadAhead) {
+  constexpr size_t kBuffer = 2048;
+  for (const bool count : {false, true}) {
+    std::unique_ptr<Server> server;
+    server = MakeServer(
+        {.buffer_bytes = kBuffer,
+         .max_frame_bytes = 1024,
+         .count_kernel = count,
+         .capacity = {.unit = milliseconds(1), .window = milliseconds(10)}},
+        [&](Peer&, auto) {
+          if (server->statistics().executed > 0) return;
+          const Instant unit = host::MonotonicClock::Now() + milliseconds(1);
+          while (server->statistics().kernel_bytes < 20'000 ||
+                 host::MonotonicClock::Now() < unit) {
+            std::this_thread::yield();
+          }
+        });
+    const auto client = Connect({}, *server);
+    for (int i = 0; i < 300; ++i) {
+      ASSERT_TRUE(client->Send(Bytes(std::string(100, 'x'))));
+    }
+    while (server->statistics().executed == 0) server->Run(Duration{});
+    if (count) {
+      EXPECT_GT(server->statistics().reading.waiting, 15'000);
+    } else {
+      EXPECT_LE(server->statistics().reading.waiting, int64_t{kBuffer});
+    }
+  }
+}
+
 // A guard of one worker, on the heap.
 struct Guarded {
   explicit Guarded(const Policy& policy)
@@ -208,7 +238,7 @@ TEST(StreamTest, WhatTheGuardRefusesIsAnsweredWithItsReason) {
                    [&](const Refusal& refusal) {
                      EXPECT_EQ(refusal.reason, Reason::kQuota);
                      EXPECT_GT(refusal.retry_after, Duration{});
-                     EXPECT_LE(refusal.retry_after, hours(1) * 3 / 2);
+                     EXPECT_LE(refusal.retry_after, std::chrono::minutes(90));
                      EXPECT_FALSE(refusal.never_retry);
                      refused.push_back(Text(refusal.head));
                      ++refusals;

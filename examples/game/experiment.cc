@@ -2,7 +2,8 @@
 // with and without protection.
 //
 //   game_experiment              in virtual time: seconds, always the same
-//   game_experiment --real       two points over sockets, half a minute
+//   game_experiment --real       some points over sockets, half a minute
+//   game_experiment --buffers    small buffers, over sockets, half a minute
 
 #include <fmt/core.h>
 
@@ -153,17 +154,53 @@ void PrintPhases() {
   }
 }
 
+// A link that holds 2 x 64 KB of 105 bytes each, half of it the kernel's
+// receive buffer; and what the server sees of it.
+void PrintBuffers() {
+  constexpr size_t kHalf = 65536 / 105;
+  struct Sight {
+    const char* name;
+    Arm arm;
+    size_t visible;
+  };
+  fmt::print(
+      "\nLinks that hold 2 x 64 KB, messages of 105 bytes; Hello .1 s, else as "
+      "above\n\n| cost, us | protection{}",
+      kColumns);
+  for (const int cost : {1000, 36}) {
+    for (const Sight& sight :
+         {Sight{"none", Arm::kNone, 2 * kHalf},
+          Sight{"SIOCINQ", Arm::kDynamic, kHalf},
+          Sight{"reads ahead", Arm::kDynamic, 2 * kHalf}}) {
+      for (const double load : {2., 10.}) {
+        const Case setup{.arm = sight.arm,
+                         .load = load,
+                         .cost = microseconds(cost),
+                         .hello = milliseconds(100),
+                         .buffer = 2 * kHalf,
+                         .visible = sight.visible,
+                         .overload = seconds(60),
+                         .after = seconds(60)};
+        PrintRow(fmt::format("{} | {}", cost, sight.name), load,
+                 Simulate(setup));
+      }
+    }
+  }
+}
+
 int Main(int argc, char** argv) {
   const std::string_view option = argc > 1 ? argv[1] : "";
-  if (argc > 2 || (!option.empty() && option != "--real")) {
-    fmt::print(stderr, "usage: game_experiment [--real]\n");
+  if (option == "--real" && argc == 2) return RunReal();
+  if (option == "--buffers" && argc == 2) return RunBuffers();
+  if (argc > 1) {
+    fmt::print(stderr, "usage: game_experiment [--real | --buffers]\n");
     return 2;
   }
-  if (option == "--real") return RunReal();
   PrintArms();
   PrintClocks();
   PrintGrain();
   PrintPhases();
+  PrintBuffers();
   return 0;
 }
 

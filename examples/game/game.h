@@ -63,6 +63,7 @@ class AccessServer {
   // The command to the game server, among the messages.
   void SendWait(Duration wait);
   uint64_t sent() const { return sent_; }
+  size_t unsent_bytes() const { return client_->unsent_bytes(); }
 
  private:
   AccessServer(std::unique_ptr<stream::Client> client, double rate)

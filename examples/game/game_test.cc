@@ -72,6 +72,24 @@ TEST(ExperimentTest, ComparingClocksStarvesLinks) {
   EXPECT_LT(outcome.recover_s, 0);  // Never.
 }
 
+// 2 x 64 KB of 105 bytes hold 5 s of work at 1 ms, .2 s at 36 us.
+TEST(ExperimentTest, SmallBuffersAreAnAnswerOnlyForCheapMessages) {
+  const auto settled = [](Arm arm, Duration cost, size_t visible) {
+    return Simulate({.arm = arm,
+                     .cost = cost,
+                     .hello = milliseconds(100),
+                     .buffer = 1248,
+                     .visible = visible,
+                     .overload = seconds(30),
+                     .after = seconds(1)})
+        .settled_ratio;
+  };
+  EXPECT_EQ(settled(Arm::kNone, milliseconds(1), 1248), 0);
+  EXPECT_GT(settled(Arm::kNone, std::chrono::microseconds(36), 1248), .99);
+  // Half of a full link, all that the kernel tells, is enough to see it.
+  EXPECT_GT(settled(Arm::kDynamic, milliseconds(1), 624), .98);
+}
+
 TEST(ExperimentTest, TheSameSeedIsTheSameRun) {
   const Outcome once = Simulate({.load = 5});
   const Outcome again = Simulate({.load = 5});

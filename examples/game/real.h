@@ -5,8 +5,10 @@
 
 namespace weir::game {
 
-// Prints a table; returns a status for the shell.
+// Each prints a table and returns a status for the shell.
 int RunReal();
+// Small and large buffers, and what the server sees of what lies in them.
+int RunBuffers();
 
 }  // namespace weir::game
 

@@ -19,7 +19,6 @@ constexpr Duration kTickInterval = std::chrono::milliseconds(50);
 constexpr double kForMessages = .98;
 
 constexpr int kTurn = 4;  // Messages of a link in a row, as in weir::stream.
-constexpr size_t kBuffer = 8192;  // Messages that the server reads ahead.
 constexpr double kCalmLoad = .5;
 
 // Kinder to the rival than any that is set in advance: between the mean loop
@@ -128,7 +127,8 @@ class World {
     while (std::min(access.next_message, access.next_hello) <= now_) {
       const bool hello = access.next_hello <= access.next_message;
       const Instant at = hello ? access.next_hello : access.next_message;
-      if (at >= access.online) {
+      const bool full = setup_.buffer > 0 && access.in_queue >= setup_.buffer;
+      if (at >= access.online && (hello || !full)) {
         access.queue.push_back({at, Stamp(access, at), hello});
         if (!hello) ++access.in_queue;
       } else if (!hello) {
@@ -278,7 +278,7 @@ class World {
 
   void Announce(Access& access) {
     const uint64_t read =
-        access.handled + std::min<uint64_t>(access.in_queue, kBuffer);
+        access.handled + std::min<uint64_t>(access.in_queue, setup_.visible);
     meter_.Arrived(static_cast<int64_t>(read - access.announced));
     access.announced = read;
   }

@@ -1,10 +1,11 @@
 // A game server in virtual time: some access servers send messages over a link
-// each to one main loop.  The links are queues without bound, as the buffers
-// of kernels and peers are; what decides is the core's.
+// each to one main loop.  A link is one queue, whichever of the buffers of
+// peers and kernels it lies in; what decides is the core's.
 
 #ifndef WEIR_EXAMPLES_GAME_WORLD_H_
 #define WEIR_EXAMPLES_GAME_WORLD_H_
 
+#include <cstddef>
 #include <cstdint>
 
 #include "weir/stale/slice_dropper.h"
@@ -45,6 +46,11 @@ struct Case {
   Duration threshold = std::chrono::seconds(1);
   bool stamped = false;        // Each message carries a stamp.
   bool rest_of_slice = false;  // SliceDropper::Config::lifetime is set.
+  // Messages that the buffers of a link hold, the peer loses what comes beyond;
+  // 0: no bound.
+  size_t buffer = 0;
+  // Of those, that the server knows of before it handles them.
+  size_t visible = 8192;
   // Before, at a load of .5; overloaded; after, at .5 again.
   Duration before = std::chrono::seconds(30);
   Duration overload = std::chrono::seconds(120);

@@ -28,6 +28,7 @@ struct ClientConfig {
   bool stamp_messages = false;  // Each message carries a stamp of its own.
   size_t queue_bytes = size_t{4} << 20;      // Most unsent.
   size_t max_frame_bytes = size_t{1} << 16;  // Of an answer.
+  int socket_bytes = 0;                      // As the server's.
   // Time for stamps; empty: host::MonotonicClock.  Any thread.
   std::function<Instant()> clock{};
   // What the server's guard refused; in the thread of the answers.

@@ -68,6 +68,12 @@ struct ServerConfig {
   size_t buffer_bytes = size_t{1} << 20;     // Of a link.  A power of 2, and at
   size_t max_frame_bytes = size_t{1} << 16;  // least two of these.
   size_t answer_bytes = size_t{1} << 20;     // Most unsent answers of a link.
+  // SO_RCVBUF and SO_SNDBUF of each link, which the kernel takes twice; 0: as
+  // it likes.
+  int socket_bytes = 0;
+  // Counts as arrived what lies in the kernel's receive buffers (SIOCINQ), too:
+  // for buffers of ours that are smaller than those.  Of Work::kBytes only.
+  bool count_kernel = false;
   CapacityMeter::Config capacity{};
   SliceDropper::Config dropper{};
   // Takes the place of the dropper, which then only tells it how far behind a
@@ -90,6 +96,7 @@ struct ServerStatistics {
   uint64_t malformed = 0;  // Links closed since what they sent is no frame.
   size_t links = 0;
   size_t dropping = 0;      // Links.
+  size_t kernel_bytes = 0;  // In the receive buffers of all links.
   uint64_t new_rulers = 0;  // SliceDropper::new_rulers().
   bool overloaded = false;
   CapacityMeter::Reading reading;
