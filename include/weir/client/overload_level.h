@@ -5,7 +5,8 @@
 // and can be dropped before they are sent.  A level holds for a short time
 // (`ttl`) and fades: a caller drops all but a few of the hopeless at first and
 // none at the end, unless a new answer renews it.  The few that are sent all
-// the same are how the server learns that it may admit them again.
+// the same are how the server learns that it may admit them again, and their
+// callers that it does: with the first one that is taken on the level is over.
 //
 // Source: [ZHOU2018] for levels that travel in answers, [CHO2020] for demand
 // that is kept at home; that a level fades, and the probes, are ours.
@@ -84,6 +85,10 @@ class LearnedLevel {
 
   // An answer brought a level.  A ttl above a second is taken as a second.
   void Learn(const OverloadLevel& level, Instant now);
+
+  // The server took on a request that was sent at `sent_at`, and said nothing
+  // of a level.  One that was sent before the level was learned says nothing.
+  void OnTaken(Criticality criticality, Instant sent_at);
 
   // Whether to send a request.
   [[nodiscard]] bool Admit(Criticality criticality, Instant now, uint64_t draw);

@@ -129,7 +129,12 @@ Next ClientGuard::End(ClientCall& call, Attempt& attempt, const Answer& answer,
 
 void ClientGuard::Learn(const ClientCall& call, const Attempt& attempt,
                         const Answer& answer, Instant now) {
-  if (answer.level) level_.Learn(*answer.level, now);
+  if (answer.level) {
+    level_.Learn(*answer.level, now);
+  } else if (answer.kind == AnswerKind::kOk ||
+             answer.kind == AnswerKind::kError) {
+    level_.OnTaken(call.criticality, attempt.sent_at);
+  }
   using Result = CircuitBreaker::Result;
   Result result = Result::kNothing;
   switch (answer.kind) {

@@ -72,6 +72,16 @@ void LearnedLevel::Learn(const OverloadLevel& level, Instant now) {
                kRelaxed);
 }
 
+void LearnedLevel::OnTaken(Criticality criticality, Instant sent_at) {
+  uint64_t word = level_.load(kRelaxed);
+  if (word == 0 || Index(criticality) < (word & 3) ||
+      NanosecondsOf(sent_at) / 1000 <= static_cast<int64_t>(word >> 16)) {
+    return;
+  }
+  // Unless another one has been learned meanwhile.
+  level_.compare_exchange_strong(word, 0, kRelaxed);
+}
+
 LearnedLevel::Known LearnedLevel::Get(Instant now) const {
   const uint64_t word = level_.load(kRelaxed);
   if (word == 0) return {};

@@ -98,6 +98,23 @@ TEST(LearnedLevelTest, ALevelFadesToNothing) {
   EXPECT_FALSE(learned.active(kStart + 200ms));
 }
 
+TEST(LearnedLevelTest, ALevelEndsWhenOneOfTheHopelessIsTakenOn) {
+  LearnedLevel learned{LearnedLevel::Config{}};
+  learned.Learn({kDeferrable, 200ms}, kStart);
+  // These are no news: sent before, or never said to be hopeless.
+  learned.OnTaken(kSheddable, kStart);
+  learned.OnTaken(kImportant, kStart + 50ms);
+  EXPECT_TRUE(learned.active(kStart + 50ms));
+  learned.OnTaken(kDeferrable, kStart + 50ms);
+  EXPECT_FALSE(learned.active(kStart + 50ms));
+  EXPECT_TRUE(learned.Admit(kSheddable, kStart + 50ms, 0));
+  // It may come again.
+  learned.Learn({kSheddable, 200ms}, kStart + 60ms);
+  EXPECT_TRUE(learned.active(kStart + 60ms));
+  learned.OnTaken(kSheddable, kStart + 55ms);
+  EXPECT_TRUE(learned.active(kStart + 60ms));
+}
+
 TEST(LearnedLevelTest, OneIsSentInEachIntervalWhateverTheDraw) {
   LearnedLevel learned({.probe_ratio = 0, .probe_interval = 200ms});
   int sent = 0;
