@@ -233,6 +233,7 @@ std::string ToJson(const Report& report) {
   for (const Figures& figures : report.phases) {
     Json phase = {{"name", figures.name}};
     AddFigures(phase, figures);
+    phase["amplification"] = Rounded(*Metric(figures, "amplification"));
     json["phases"].push_back(std::move(phase));
   }
   if (report.send_lag) {

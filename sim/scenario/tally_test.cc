@@ -171,7 +171,7 @@ TEST(ReportTest, JsonHasTheAgreedShape) {
       R"("shed":0,"failed":0,"goodput_ratio":1.0,"work_ratio":1.0,)"
       R"("false_shed_ratio":0.0,)"
       R"("latency_ms":{"p50":19.988,"p99":19.988,"p999":19.988},)"
-      R"("converge_ms":null,"recover_ms":null}],)"
+      R"("converge_ms":null,"recover_ms":null,"amplification":1.0}],)"
       R"("send_lag_ms":{"p99":1.0,"max":2.0},"valid":true})");
 }
 
