@@ -1,9 +1,11 @@
 // What the guard costs a gRPC server: unary echoes a second with and without
 // it, and the CPU of a refusal against that of an answer.
 //
-// Clients and servers share this process and its CPUs.  Slices of a fifth of a
-// second alternate between the servers, so that whatever else the machine does
-// hits both; a run is a pair of slices, and the ratio is taken within it.
+// Clients and servers share this process and its CPUs.  Slices of a twentieth
+// of a second alternate between the servers, so that whatever else the machine
+// does hits both; a run is a pair of slices, and the ratio is taken within it.
+// Many short pairs and not few long ones: a pair varies by a third either way,
+// however long it is.
 
 #include <grpcpp/grpcpp.h>
 #include <unistd.h>
@@ -32,8 +34,8 @@ using weir::grpc::testing::Echo;
 using weir::grpc::testing::Words;
 
 constexpr int kClients = 4;
-constexpr int kRuns = 25;
-constexpr auto kSlice = 200ms;
+constexpr int kRuns = 100;
+constexpr auto kSlice = 50ms;
 
 weir::Instant Now() { return weir::host::MonotonicClock::Now(); }
 
