@@ -1,6 +1,7 @@
 #include "oracle.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 namespace weir::sim {
@@ -39,6 +40,8 @@ Oracle::Oracle(OracleListener& listener, size_t classes, size_t resources,
       slot_(SlotFor(longest_deadline)),
       ring_slots_(static_cast<size_t>(longest_deadline / slot_) + 2),
       kept_slots_(2 * ring_slots_),
+      ring_size_(std::bit_ceil(ring_slots_)),
+      kept_size_(std::bit_ceil(kept_slots_)),
       reject_cost_(ToSeconds(reject_cost)),
       capacity_(resources, 0),
       room_(resources, 0) {
@@ -107,9 +110,9 @@ Oracle::Line& Oracle::LineOf(size_t cls, uint32_t used) {
   Line line;
   line.cls = cls;
   line.used = used;
-  line.waiting.resize(ring_slots_);
-  line.need.resize(ring_slots_ * resources_);
-  line.done.resize(kept_slots_);
+  line.waiting.resize(ring_size_);
+  line.need.resize(ring_size_ * resources_);
+  line.done.resize(kept_size_);
   line.earliest = line.oldest_done = now_slot_;
   const auto place =
       std::find_if(lines_.begin(), lines_.end(),

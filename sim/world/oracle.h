@@ -123,7 +123,7 @@ class Oracle {
 
   Line& LineOf(size_t cls, uint32_t used);
   size_t CellAt(int64_t slot) const {
-    return static_cast<size_t>(slot) % ring_slots_;
+    return static_cast<size_t>(slot) & (ring_size_ - 1);
   }
   Line* NextToServe();
   void PlaySlot();
@@ -132,7 +132,7 @@ class Oracle {
   void MakeUp(Line& line, Amount lost);
   void Report(int64_t slot);
   Amount& DoneIn(Line& line, int64_t slot) {
-    return line.done[static_cast<size_t>(slot) % kept_slots_];
+    return line.done[static_cast<size_t>(slot) & (kept_size_ - 1)];
   }
 
   OracleListener& listener_;
@@ -140,6 +140,8 @@ class Oracle {
   const Duration slot_;
   const size_t ring_slots_;
   const size_t kept_slots_;
+  const size_t ring_size_;  // Powers of two that have room for those.
+  const size_t kept_size_;
   const double reject_cost_;
   double mean_work_ = 0;
   int64_t now_slot_ = 0;  // The slot that is being filled.
