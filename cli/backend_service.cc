@@ -241,6 +241,7 @@ std::string NotPlayed(const scenario::Scenario& scenario) {
   add(tier.reject_cost > Duration{}, "reject_cost");
   add(tier.network.mean > Duration{}, "network");
   add(tier.client_guard, "client_guard");
+  add(!scenario.clients.closed.empty(), "clients.closed");
   return list;
 }
 

@@ -118,6 +118,13 @@ int Run(const Options& options) {
                stderr);
     return kWrongInput;
   }
+  if (!scenario->clients.closed.empty()) {
+    return Fail(kWrongInput,
+                fmt::format("{} has closed clients, which only weir sim plays: "
+                            "a generator that waits for answers hides how "
+                            "late they are",
+                            options.scenario));
+  }
   const auto target = ParseHostPort(options.target);
   if (!target) return Fail(kWrongInput, target.error().message);
   std::optional<HostPort> compare;

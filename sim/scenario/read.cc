@@ -116,6 +116,72 @@ std::vector<Route> ReadRoutes(const Section& root) {
   return routes;
 }
 
+// What hogs and closed clients have in common: their class, and when.
+template <typename Who>
+void ReadWho(const Section& section, std::string_view called,
+             const std::vector<Class>& classes, Who& who) {
+  const Value cls = section["class"];
+  auto choice = ClassChoice("how critical their requests are");
+  choice.required = false;
+  choice.absent = "the first class";
+  const auto criticality = cls.ReadChoice(choice);
+  if (criticality.given) {
+    const auto found = std::find_if(
+        classes.begin(), classes.end(),
+        [&](const Class& c) { return c.criticality == criticality.value; });
+    if (found != classes.end()) {
+      who.cls = static_cast<size_t>(found - classes.begin());
+    } else {
+      cls.Complain(
+          "no class of that name is declared",
+          std::string(called) + " are of one of the scenario's classes",
+          "add it to `classes`, with a share of 0 if nobody else is");
+    }
+  }
+  who.from = section["from"]
+                 .ReadDuration(TimeRule("when they begin", Duration{}))
+                 .value;
+  const auto until = section["until"].ReadDuration(
+      {.about = "when they stop", .ceiling = kLongest, .absent = "the end"});
+  if (until.given) who.until = until.value;
+  if (until.given && until.value <= who.from) {
+    section["until"].Complain(
+        "`until` is not after `from`", "these clients would never ask",
+        "raise `until` above " + config::FormatDuration(who.from));
+  }
+}
+
+ClosedClients ReadClosed(const Section& section,
+                         const std::vector<Class>& classes) {
+  ClosedClients closed;
+  closed.count = static_cast<int32_t>(
+      section["count"]
+          .ReadInteger({.about = "how many clients there are of this kind",
+                        .floor = 1,
+                        .ceiling = 1'000'000,
+                        .required = true,
+                        .example = "50"})
+          .value);
+  closed.think = section["think"]
+                     .ReadDuration({.about = "from an answer, or giving up, "
+                                             "to the next request",
+                                    .ceiling = kLongest,
+                                    .above_floor = true,
+                                    .required = true,
+                                    .example = "\"1s\""})
+                     .value;
+  enum class Shape { kExponential, kConstant };
+  closed.exponential =
+      section["distribution"]
+          .ReadChoice<Shape>({.about = "how long they think, with that mean",
+                              .words = {{"exponential", Shape::kExponential},
+                                        {"constant", Shape::kConstant}},
+                              .fallback = Shape::kExponential})
+          .value == Shape::kExponential;
+  ReadWho(section, "closed clients", classes, closed);
+  return closed;
+}
+
 Hog ReadHog(const Section& section, const std::vector<Class>& classes,
             double capacity) {
   Hog hog;
@@ -133,35 +199,7 @@ Hog ReadHog(const Section& section, const std::vector<Class>& classes,
     section.Complain("hogs without a load", "they ask on top of the phases",
                      "add `load = 5`, or `rate = \"5000/s\"`");
   }
-  const Value cls = section["class"];
-  auto choice = ClassChoice("how critical their requests are");
-  choice.required = false;
-  choice.absent = "the first class";
-  const auto criticality = cls.ReadChoice(choice);
-  if (criticality.given) {
-    const auto found = std::find_if(
-        classes.begin(), classes.end(),
-        [&](const Class& c) { return c.criticality == criticality.value; });
-    hog.cls = found != classes.end()
-                  ? static_cast<size_t>(found - classes.begin())
-                  : 0;
-    if (found == classes.end()) {
-      cls.Complain("no class of that name is declared",
-                   "hogs are of one of the scenario's classes",
-                   "add it to `classes`, with a share of 0 if nobody else is");
-    }
-  }
-  hog.from = section["from"]
-                 .ReadDuration(TimeRule("when they begin", Duration{}))
-                 .value;
-  const auto until = section["until"].ReadDuration(
-      {.about = "when they stop", .ceiling = kLongest, .absent = "the end"});
-  if (until.given) hog.until = until.value;
-  if (until.given && until.value <= hog.from) {
-    section["until"].Complain(
-        "`until` is not after `from`", "these clients would never ask",
-        "raise `until` above " + config::FormatDuration(hog.from));
-  }
+  ReadWho(section, "hogs", classes, hog);
   return hog;
 }
 
@@ -192,6 +230,10 @@ Clients ReadClients(const Section& root, const std::vector<Class>& classes,
   for (const Section& hog : section["hogs"].ReadTables(
            "clients that ask on top of the phases' load")) {
     clients.hogs.push_back(ReadHog(hog, classes, capacity));
+  }
+  for (const Section& closed : section["closed"].ReadTables(
+           "clients that wait for an answer, think, and ask again")) {
+    clients.closed.push_back(ReadClosed(closed, classes));
   }
   return clients;
 }
@@ -442,6 +484,7 @@ std::vector<config::Row> ScenarioRows() {
   // One of everything that is only read when it is there.
   Document document = Document::Parse(
       "[[phases]]\n[[classes]]\n[[routes]]\n[[clients.hogs]]\n"
+      "[[clients.closed]]\n"
       "[[tiers]]\n[[tiers.stages]]\n[[tiers.changes]]\n[[tiers.pauses]]\n"
       "[[tiers.calls]]\n[expect]\ngoodput_ratio = { min = 0 }\n",
       "reference");

@@ -166,6 +166,7 @@ count = 999
 zipf = 0.9
 cooperative_ratio = 0.5
 hogs = [{ count = 16, load = 10, class = "vital", from = "5s", until = "10s" }]
+closed = [{ count = 50, think = "1s", distribution = "constant", until = "20s" }]
 [retries]
 count = 3
 on = ["timeout", "shed"]
@@ -223,6 +224,12 @@ class.vital.latency_p99_ms = { max = 100 }
   EXPECT_TRUE(scenario.phases[4].of_current);
   ASSERT_EQ(scenario.clients.hogs.size(), 1u);
   EXPECT_EQ(scenario.clients.hogs[0].until, seconds(10));
+  ASSERT_EQ(scenario.clients.closed.size(), 1u);
+  EXPECT_EQ(scenario.clients.closed[0].count, 50);
+  EXPECT_EQ(scenario.clients.closed[0].think, seconds(1));
+  EXPECT_FALSE(scenario.clients.closed[0].exponential);
+  EXPECT_EQ(scenario.clients.closed[0].until, seconds(20));
+  EXPECT_EQ(scenario.ClientCount(), 999 + 16 + 50);
   EXPECT_TRUE(scenario.retries.on_shed);
   EXPECT_FALSE(scenario.retries.on_error);
   EXPECT_EQ(scenario.hedging.after, milliseconds(100));

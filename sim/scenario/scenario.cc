@@ -17,6 +17,13 @@ Duration Scenario::PhaseStart(size_t i) const {
   return start;
 }
 
+int32_t Scenario::ClientCount() const {
+  int32_t count = clients.count;
+  for (const Hog& hog : clients.hogs) count += hog.count;
+  for (const ClosedClients& closed : clients.closed) count += closed.count;
+  return count;
+}
+
 void Scenario::Stretch(double factor) {
   for (Phase& phase : phases) {
     Scale(phase.duration, factor);
@@ -36,6 +43,10 @@ void Scenario::Stretch(double factor) {
   for (Hog& hog : clients.hogs) {
     Scale(hog.from, factor);
     if (hog.until) Scale(*hog.until, factor);
+  }
+  for (ClosedClients& closed : clients.closed) {
+    Scale(closed.from, factor);
+    if (closed.until) Scale(*closed.until, factor);
   }
 }
 

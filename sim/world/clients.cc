@@ -24,7 +24,61 @@ Clients::Clients(Fabric& fabric)
       law_random_(scenario::Mix(fabric.seed), scenario::kCallers),
       budget_(kBudgetBurst) {
   MakeProcesses();
+  MakeClosed();
   ScheduleArrival();
+}
+
+void Clients::MakeClosed() {
+  for (const scenario::ClosedClients& rules : fabric_.scenario.clients.closed) {
+    closed_.insert(closed_.end(), static_cast<size_t>(rules.count),
+                   ClosedClient{&rules});
+  }
+  first_closed_ = static_cast<uint32_t>(fabric_.scenario.ClientCount()) -
+                  static_cast<uint32_t>(closed_.size());
+  for (size_t i = 0; i < closed_.size(); ++i) {
+    Think(i, true, Instant(closed_[i].rules->from));
+  }
+}
+
+// Above those that arrive, and below the number of an attempt.
+uint64_t Clients::ClosedNumber(size_t index) const {
+  return uint64_t{1} << 47 | uint64_t{index} << 27 | closed_[index].asked;
+}
+
+void Clients::Think(size_t index, bool first, Instant now) {
+  const scenario::ClosedClients& rules = *closed_[index].rules;
+  scenario::Random random(scenario::Mix(fabric_.seed) + ClosedNumber(index),
+                          scenario::kThinking);
+  // They are not all of one mind: each has thought for a while already.
+  const double share = rules.exponential ? random.Exponential()
+                       : first           ? random.Uniform()
+                                         : 1;
+  const Instant end(std::min(rules.until.value_or(fabric_.scenario.length()),
+                             fabric_.scenario.length()));
+  const Instant at = now + FromSeconds(ToSeconds(rules.think) * share);
+  if (at >= end) return;
+  fabric_.events.At(
+      at, *this, uint64_t{index} << 8 | static_cast<uint64_t>(Event::kThought));
+}
+
+void Clients::Ask(size_t index, Instant now) {
+  scenario::Arrival arrival;
+  arrival.at = now.time_since_epoch();
+  arrival.number = ClosedNumber(index);
+  arrival.client = first_closed_ + static_cast<uint32_t>(index);
+  arrival.cls = static_cast<uint16_t>(closed_[index].rules->cls);
+  while (fabric_.scenario.PhaseStart(phase_ + 1) <= arrival.at) ++phase_;
+  arrival.phase = static_cast<uint16_t>(phase_);
+  scenario::Random random(scenario::Mix(fabric_.seed) + arrival.number,
+                          scenario::kAttributes);
+  double left = random.Uniform();
+  const auto& routes = fabric_.scenario.routes;
+  while (arrival.route + size_t{1} < routes.size() &&
+         left >= routes[arrival.route].share) {
+    left -= routes[arrival.route++].share;
+  }
+  ++closed_[index].asked;
+  Begin(arrival, now);
 }
 
 void Clients::MakeProcesses() {
@@ -124,9 +178,14 @@ void Clients::OnEvent(Instant now, uint64_t arg) {
     Begin(arrival, now);
     return;
   }
+  if (event == Event::kThought) {
+    Ask(static_cast<size_t>(arg >> 8), now);
+    return;
+  }
   Operation& operation = fabric_.operations[static_cast<uint32_t>(arg >> 8)];
   switch (event) {
     case Event::kArrival:
+    case Event::kThought:
       return;
     case Event::kTimeout:
       OnTimeout(operation, now);
@@ -213,7 +272,7 @@ void Clients::Attempt(Operation& operation) {
   }
   // Nobody acts on a timeout when there is nothing left to do.
   if ((retries_.count > 0 && retries_.on_timeout) || Guarded() ||
-      !laws_.empty()) {
+      !laws_.empty() || arrival.client >= first_closed_) {
     fabric_.events.Cancel(operation.timer);
     operation.timer =
         fabric_.events.InOrder(now + fabric_.scenario.timeout, *this,
@@ -352,6 +411,9 @@ void Clients::EndIfDone(Operation& operation, Instant now) {
                             : operation.refused ? Ending::kShed
                                                 : Ending::kFailed,
                             now);
+    if (operation.arrival.client >= first_closed_) {
+      Think(operation.arrival.client - first_closed_, false, now);
+    }
   }
   if (operation.open > 0) return;
   fabric_.events.Cancel(operation.timer);

@@ -27,10 +27,27 @@ class Clients final : public EntryCaller, private Handler {
   uint64_t EndAll(Instant now);
 
  private:
-  enum class Event : uint64_t { kArrival, kTimeout, kRetry, kHedge };
+  enum class Event : uint64_t {
+    kArrival,
+    kTimeout,
+    kRetry,
+    kHedge,
+    kThought,
+  };
+  // One that waits for its answers.
+  struct ClosedClient {
+    const scenario::ClosedClients* rules;
+    uint32_t asked = 0;
+  };
 
   void OnEvent(Instant now, uint64_t arg) override;
   void ScheduleArrival();
+  void MakeClosed();
+  // The closed client's next number: what its thinking and all that its
+  // request takes are drawn from, whatever happens to the others.
+  uint64_t ClosedNumber(size_t index) const;
+  void Think(size_t index, bool first, Instant now);
+  void Ask(size_t index, Instant now);
   void Begin(const scenario::Arrival& arrival, Instant now);
   void Attempt(Operation& operation);
   void OnTimeout(Operation& operation, Instant now);
@@ -59,6 +76,9 @@ class Clients final : public EntryCaller, private Handler {
   std::vector<std::unique_ptr<GuardCaller>> guards_;  // By process; or none.
   std::vector<rivals::Rival> laws_;                   // The same.
   scenario::Random law_random_;
+  std::vector<ClosedClient> closed_;
+  uint32_t first_closed_ = 0;  // Number of the first one among all clients.
+  size_t phase_ = 0;           // Of the last one that asked.
   double budget_;  // Retries that may still be made, if they are budgeted.
 };
 

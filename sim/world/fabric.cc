@@ -54,7 +54,7 @@ Fabric::Fabric(const scenario::Scenario& s, const Algorithm& a,
       log(options.log),
       metrics(s, options.seed, options.bin),
       prompter({s, options.seed, CountResources(s), LongestDeadline(s), events},
-               metrics, options.script) {
+               metrics, s.clients.closed.empty() ? options.script : nullptr) {
   uint32_t next = static_cast<uint32_t>(s.tiers.size());
   for (size_t tier = 0; tier < s.tiers.size(); ++tier) {
     std::vector<uint32_t>& resources = resources_.emplace_back();

@@ -56,9 +56,8 @@ Metrics::Metrics(const scenario::Scenario& scenario, uint64_t seed,
   }
   window_.admitted.resize(classes);
   window_.shed.resize(classes);
-  int32_t clients = scenario.clients.count;
-  for (const scenario::Hog& hog : scenario.clients.hogs) clients += hog.count;
-  clients_.assign(classes, std::vector<Client>(static_cast<size_t>(clients)));
+  clients_.assign(classes, std::vector<Client>(
+                               static_cast<size_t>(scenario.ClientCount())));
   if (bin_ == Duration{}) return;
   for (Duration at{}; at < phase_ends_.back(); at += bin_) {
     series_.emplace_back().at = at;

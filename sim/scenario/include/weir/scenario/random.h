@@ -34,6 +34,7 @@ enum Stream : uint64_t {
   kBursts = 3,
   kRetries = 4,
   kCallers = 5,        // Client guards, and the laws of callers.
+  kThinking = 6,       // Of closed clients.
   kHogs = 1 << 10,     // + its number.
   kNetwork = 1 << 12,  // + the tier's.
   kPauses = 1 << 14,   // + the tier's.

@@ -165,10 +165,22 @@ struct Hog {
   std::optional<Duration> until{};  // Not set: the end.
 };
 
+// Clients that each wait for their answer, think, and ask again.
+struct ClosedClients {
+  int32_t count = 1;  // [1, 1'000'000].
+  Duration think{};   // From an answer, or giving up, to the next request; > 0.
+  bool exponential = true;          // False: exactly that long.
+  size_t cls = 0;                   // Index into Scenario::classes.
+  Duration from{};                  // When they begin to think.
+  std::optional<Duration> until{};  // Nothing new is asked then; or the end.
+};
+
 struct Clients {
   int32_t count = 1000;  // [1, 1'000'000].
   double zipf = 0;       // Weight of client k is 1 / k^zipf; [0, 3].  0: equal.
   std::vector<Hog> hogs{};  // Numbered after the `count` others.
+  // On top of all these, and numbered after them.
+  std::vector<ClosedClients> closed{};
   // Clients that obey Retry-After and throttle themselves.
   double cooperative_ratio = 0;
 };
@@ -240,6 +252,8 @@ struct Scenario {
   Duration length() const;
   // When phase `i` begins.
   Duration PhaseStart(size_t i) const;
+  // All clients that there are, of each kind.
+  int32_t ClientCount() const;
 
   // Plays everything `factor` times as fast or slow: multiplies the length of
   // phases and bursts and the instant of changes and pauses, but neither
