@@ -254,6 +254,7 @@ void Clients::Attempt(Operation& operation) {
   visit.request.criticality = cls.criticality;
   visit.request.client = scenario::Mix(arrival.client + uint64_t{1});
   visit.request.arrived = now;
+  visit.request.attempt = static_cast<uint8_t>(std::min(visit.attempt, 255u));
   visit.request.deadline = now + cls.deadline;
   if (!MayBegin(operation, visit, now)) {
     fabric_.visits.Return(visit);

@@ -284,6 +284,8 @@ void Fabric::SendCall(Visit& parent, Visit& child) {
     if (child.client_call.attempts > 1)
       child.number = scenario::Mix(child.number);
   }
+  child.request.attempt =
+      static_cast<uint8_t>(std::clamp(child.client_call.attempts - 1, 0, 255));
   child.demand = DrawDemand(child.tier, child.number, child.request.resource);
   child.sent = events.now();
   Send(child);

@@ -517,6 +517,38 @@ TEST(CallersTest, AGuardKeepsAStormOfRetriesAtHome) {
   }
 }
 
+// Refuses all, and keeps how often each was tried before.
+class RefusingGate final : public Gate {
+ public:
+  explicit RefusingGate(std::vector<int>& tries) : tries_(tries) {}
+  Decision Offer(Visit& visit, Instant) override {
+    ++tries_.at(visit.request.attempt);
+    return {Verdict::kShed, Reason::kLevel, {}};
+  }
+  void Settle(Instant) override {}
+  void Finish(Visit&, Outcome, Instant) override {}
+  void Cancel(Visit&, Instant) override {}
+  bool Turn(Visit&, Duration, Instant) override { return true; }
+  double limit() const override { return 0; }
+  int64_t waiting() const override { return 0; }
+
+ private:
+  std::vector<int>& tries_;
+};
+
+TEST(CallersTest, AGateIsToldHowOftenARequestWasTried) {
+  Scenario scenario = MakeScenario(1, 1, 5s);
+  scenario.retries = {.count = 2};
+  std::vector<int> tries(3);
+  const Algorithm refusing{"refusing", [&](const GateContext&) {
+                             return std::make_unique<RefusingGate>(tries);
+                           }};
+  const Outcomes outcomes = Simulate(scenario, refusing, {.seed = 1});
+  const auto offered = static_cast<int>(outcomes.report.phases[0].offered +
+                                        outcomes.report.phases[1].offered);
+  EXPECT_EQ(tries, std::vector<int>(3, offered));
+}
+
 TEST(CallersTest, AGuardMendsAStormThatAPlainServerDoesNotSurvive) {
   const Scenario storm = MakeStorm(1);
   const auto after = [&](std::string_view name) {
