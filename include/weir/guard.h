@@ -278,6 +278,7 @@ class Guard {
   TierTable tier_table_;
   std::array<std::optional<CalendarPeriod>, kMaxResources> periods_;
   RecentLoad recent_load_;
+  SystemRule::Worker system_;
 
   WaitingQueue queue_;
   Waiter* decided_first_ = nullptr;

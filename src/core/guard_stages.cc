@@ -118,17 +118,21 @@ bool Guard::PassTiers(const Request& request, Refusal& refusal, Instant now) {
 }
 
 // Adds itself first and then sums up, as for places under the limit: of two
-// that race for the last one at least one sees both.
+// that race for the last one at least one sees both.  Where nothing but the
+// estimate of `load` and `cpu` depends on the sum that need not be.
 bool Guard::PassSystem(const Request&, Taken& taken, Refusal& refusal,
                        Instant now) {
-  shard_.in_system.store(shard_.in_system.load(kRelaxed) + 1);
+  const bool exact = policy_->system.threads < SystemRule::Config::kOff;
+  shard_.in_system.store(
+      shard_.in_system.load(kRelaxed) + 1,
+      exact ? std::memory_order_seq_cst : std::memory_order_release);
   int64_t others = -1;
   const int32_t shards = region_.header.shards_used.load(kRelaxed);
   for (int32_t i = 0; i < shards; ++i) {
     others += region_.shards[static_cast<size_t>(i)].in_system.load();
   }
-  const SystemRule::Answer answer =
-      region_.rates.system.Admit(policy_->system, SignalsAt(now), others, now);
+  const SystemRule::Answer answer = region_.rates.system.Admit(
+      policy_->system, SignalsAt(now), others, system_, now);
   if (answer.admitted()) {
     taken.system = true;
     taken.system_window = answer.window;
@@ -159,14 +163,17 @@ void Guard::GiveBack(const Request& request, const Taken& taken) {
 void Guard::EndInSystem(const Permit::Data& permit, Outcome outcome,
                         Instant now) {
   LeaveSystem();
-  region_.rates.system.Complete(policy_->system, SignalsAt(now),
-                                now - permit.admitted_at,
-                                outcome < Outcome::kCancelled, now);
+  region_.rates.system.Complete(
+      policy_->system,
+      policy_->system.robust ? SignalsAt(now) : SystemRule::Signals{},
+      now - permit.admitted_at, outcome < Outcome::kCancelled, system_, now);
   End(permit, outcome, now);
 }
 
+// Who sees it late refuses one more at worst.
 void Guard::LeaveSystem() {
-  shard_.in_system.store(shard_.in_system.load(kRelaxed) - 1);
+  shard_.in_system.store(shard_.in_system.load(kRelaxed) - 1,
+                         std::memory_order_release);
 }
 
 Quota::Period Guard::PeriodAt(uint16_t resource, Instant now) const {

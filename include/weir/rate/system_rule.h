@@ -99,11 +99,36 @@ class SystemRule {
     double capacity() const { return best_per_s * least_latency_ms / 1000; }
   };
 
+  // What a worker keeps to itself so as not to read and write all of it for
+  // each request: figures for at most kTick, and what has completed since it
+  // wrote last, which is as long ago when it goes on completing.  What it has
+  // not written when it falls idle it writes at its next call.
+  // Chosen: the original's clock is as coarse while there is load.
+  static constexpr Duration kTick = std::chrono::milliseconds(1);
+  static constexpr double kUnknown = -1;
+  struct Worker {
+    Instant figures_until = Instant::min();
+    double mean_latency_ms = kUnknown;
+    double capacity = kUnknown;
+    Instant write_at = Instant::min();
+    uint64_t number = 0;  // Of the half that all of the following is of.
+    uint64_t completed = 0;
+    uint64_t latency_ms = 0;
+    uint64_t least_ms = 0;
+    uint64_t learned = 0;
+    uint64_t learned_us = 0;
+  };
+
   static std::optional<Error> Check(const Config& config);
 
   // `inflight` requests passed and have not ended, this one not counted.
   [[nodiscard]] Answer Admit(const Config& config, const Signals& signals,
-                             int64_t inflight, Instant now);
+                             int64_t inflight, Worker& worker, Instant now);
+  [[nodiscard]] Answer Admit(const Config& config, const Signals& signals,
+                             int64_t inflight, Instant now) {
+    Worker none;
+    return Admit(config, signals, inflight, none, now);
+  }
   // The cause for which Admit() would refuse, changing nothing.
   Cause Peek(const Config& config, const Signals& signals, int64_t inflight,
              Instant now) const;
@@ -113,7 +138,15 @@ class SystemRule {
 
   // One that passed has ended after `latency`.  `teaches`: it did real work.
   void Complete(const Config& config, const Signals& signals, Duration latency,
-                bool teaches, Instant now);
+                bool teaches, Worker& worker, Instant now);
+  void Complete(const Config& config, const Signals& signals, Duration latency,
+                bool teaches, Instant now) {
+    Worker none;
+    Complete(config, signals, latency, teaches, none, now);
+  }
+  // What `worker` has not written yet; all but the last 10 s of it counts for
+  // nothing.
+  void Write(Worker& worker, Instant now);
 
   Figures Read(bool robust, Instant now) const;
 
@@ -137,13 +170,17 @@ class SystemRule {
   const Tally& Half(uint64_t number) const {
     return halves_[number % halves_.size()];
   }
-  int64_t Passed(Instant now) const;
+  Cause Judge(const Config& config, const Signals& signals, int64_t inflight,
+              Worker& worker, uint64_t number) const;
+  int64_t Passed(uint64_t number) const;
   double BestOriginal(uint64_t number) const;
   double LeastOriginal(uint64_t number) const;
-  double MeanLatencyMs(Instant now) const;
+  double MeanLatencyMs(uint64_t number) const;
   double BestRobust(uint64_t number) const;
   double LeastRobust(uint64_t number) const;
-  bool Holds(bool robust, int64_t inflight, Instant now) const;
+  // Infinite while nothing is learned: a guess would refuse work that could be
+  // done.
+  double Capacity(bool robust, uint64_t number) const;
   static bool IsArmed(const Config& config, const Signals& signals);
 
   std::array<Tally, kHalves + 1> halves_;

@@ -1,6 +1,7 @@
 #include "weir/rate/system_rule.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace weir {
 namespace {
@@ -47,8 +48,7 @@ std::optional<Error> SystemRule::Check(const Config& c) {
   return Error{"the thresholds of `system` must be numbers of 0 or more"};
 }
 
-int64_t SystemRule::Passed(Instant now) const {
-  const uint64_t number = WindowNumber(now, kHalf);
+int64_t SystemRule::Passed(uint64_t number) const {
   uint64_t sum = 0;
   for (uint64_t age = 0; age < kWindowHalves; ++age) {
     sum += ValueIn(Half(number - age).passed, number - age);
@@ -72,8 +72,7 @@ double SystemRule::LeastOriginal(uint64_t number) const {
   return static_cast<double>(std::max<uint64_t>(kMostLatencyMs - under, 1));
 }
 
-double SystemRule::MeanLatencyMs(Instant now) const {
-  const uint64_t number = WindowNumber(now, kHalf);
+double SystemRule::MeanLatencyMs(uint64_t number) const {
   uint64_t count = 0;
   uint64_t sum = 0;
   for (uint64_t age = 0; age < kWindowHalves; ++age) {
@@ -108,14 +107,11 @@ double SystemRule::LeastRobust(uint64_t number) const {
   return static_cast<double>(base_us_.load(std::memory_order_relaxed)) / 1000;
 }
 
-bool SystemRule::Holds(bool robust, int64_t inflight, Instant now) const {
-  if (inflight <= 1) return true;
-  const uint64_t number = WindowNumber(now, kHalf);
+double SystemRule::Capacity(bool robust, uint64_t number) const {
   const double least = robust ? LeastRobust(number) : LeastOriginal(number);
-  // Nothing was learned yet: a guess would refuse work that could be done.
-  if (least <= 0) return true;
+  if (least <= 0) return Config::kOff;
   const double best = robust ? BestRobust(number) : BestOriginal(number);
-  return static_cast<double>(inflight) <= best * least / 1000;
+  return best * least / 1000;
 }
 
 bool SystemRule::IsArmed(const Config& config, const Signals& signals) {
@@ -125,24 +121,40 @@ bool SystemRule::IsArmed(const Config& config, const Signals& signals) {
 
 Cause SystemRule::Peek(const Config& config, const Signals& signals,
                        int64_t inflight, Instant now) const {
+  Worker none;
+  return Judge(config, signals, inflight, none, WindowNumber(now, kHalf));
+}
+
+Cause SystemRule::Judge(const Config& config, const Signals& signals,
+                        int64_t inflight, Worker& worker,
+                        uint64_t number) const {
   const auto running = static_cast<double>(inflight);
-  if (config.qps<Config::kOff&& static_cast<double>(Passed(now)) + 1> config
-          .qps) {
+  if (config
+          .qps<Config::kOff&& static_cast<double>(
+                   static_cast<int64_t>(Passed(number))) +
+               1>
+              config.qps) {
     return Cause::kQps;
   }
   if (config.robust ? running >= config.threads : running > config.threads) {
     return Cause::kThreads;
   }
-  if (config.latency_ms < Config::kOff &&
-      MeanLatencyMs(now) > config.latency_ms) {
-    return Cause::kLatency;
+  if (config.latency_ms < Config::kOff) {
+    if (worker.mean_latency_ms == kUnknown) {
+      worker.mean_latency_ms = MeanLatencyMs(number);
+    }
+    if (worker.mean_latency_ms > config.latency_ms) return Cause::kLatency;
   }
+  const auto fits = [&] {
+    if (inflight <= 1) return true;
+    if (worker.capacity == kUnknown) {
+      worker.capacity = Capacity(config.robust, number);
+    }
+    return running <= worker.capacity;
+  };
   const double load = config.robust ? signals.recent_load : signals.load;
-  if (load > config.load && !Holds(config.robust, inflight, now)) {
-    return Cause::kLoad;
-  }
-  if (signals.cpu_ratio > config.cpu_ratio &&
-      !(config.robust && Holds(true, inflight, now))) {
+  if (load > config.load && !fits()) return Cause::kLoad;
+  if (signals.cpu_ratio > config.cpu_ratio && !(config.robust && fits())) {
     return Cause::kCpu;
   }
   return Cause::kNone;
@@ -150,9 +162,14 @@ Cause SystemRule::Peek(const Config& config, const Signals& signals,
 
 SystemRule::Answer SystemRule::Admit(const Config& config,
                                      const Signals& signals, int64_t inflight,
-                                     Instant now) {
+                                     Worker& worker, Instant now) {
+  if (worker.completed > 0 && now >= worker.write_at) Write(worker, now);
+  if (now >= worker.figures_until) {
+    worker.figures_until = now + std::min(kTick, WindowLeft(now, kHalf));
+    worker.mean_latency_ms = worker.capacity = kUnknown;
+  }
   const uint64_t number = WindowNumber(now, kHalf);
-  Answer answer{Peek(config, signals, inflight, now),
+  Answer answer{Judge(config, signals, inflight, worker, number),
                 static_cast<uint32_t>(number)};
   if (!answer.admitted()) return answer;
   // Counted only while there is room in this half: of two that race for the
@@ -171,32 +188,52 @@ SystemRule::Answer SystemRule::Admit(const Config& config,
 }
 
 void SystemRule::Complete(const Config& config, const Signals& signals,
-                          Duration latency, bool teaches, Instant now) {
+                          Duration latency, bool teaches, Worker& worker,
+                          Instant now) {
   const uint64_t number = WindowNumber(now, kHalf);
-  Tally& half = Half(number);
-  Add(half.completed, number, 1);
+  if (worker.completed > 0 && worker.number != number) Write(worker, now);
+  worker.number = number;
   // A difference of whole milliseconds, not whole milliseconds of a difference.
   const auto ms = [](Instant at) {
     return at.time_since_epoch() / std::chrono::milliseconds(1);
   };
   const auto took =
       static_cast<uint64_t>(std::max<int64_t>(ms(now) - ms(now - latency), 0));
-  Add(half.latency_ms, number, took);
+  ++worker.completed;
+  worker.latency_ms += took;
   if (took < kMostLatencyMs) {
-    half.least_ms.Update(number,
-                         [&](uint64_t under) -> std::optional<uint64_t> {
-                           if (kMostLatencyMs - took <= under)
-                             return std::nullopt;
-                           return kMostLatencyMs - took;
-                         });
+    worker.least_ms = std::max(worker.least_ms, kMostLatencyMs - took);
   }
-  if (!config.robust || !teaches) return;
-  const bool known = base_us_.load(std::memory_order_relaxed) > 0;
-  if (known && IsArmed(config, signals)) return;
+  if (config.robust && teaches &&
+      (base_us_.load(std::memory_order_relaxed) == 0 ||
+       !IsArmed(config, signals))) {
+    ++worker.learned;
+    worker.learned_us +=
+        static_cast<uint64_t>(std::max<int64_t>(latency.count(), 0)) / 1000;
+  }
+  if (now >= worker.write_at) Write(worker, now);
+}
+
+void SystemRule::Write(Worker& worker, Instant now) {
+  const Worker done = std::exchange(worker, {});
+  worker.figures_until = done.figures_until;
+  worker.mean_latency_ms = done.mean_latency_ms;
+  worker.capacity = done.capacity;
+  worker.write_at = now + kTick;
+  // Older than that, its place is another half's by now.
+  const uint64_t number = done.number;
+  if (WindowNumber(now, kHalf) - number > kHalves) return;
+  Tally& half = Half(number);
+  Add(half.completed, number, done.completed);
+  Add(half.latency_ms, number, done.latency_ms);
+  half.least_ms.Update(number, [&](uint64_t under) -> std::optional<uint64_t> {
+    if (done.least_ms <= under) return std::nullopt;
+    return done.least_ms;
+  });
+  if (done.learned == 0) return;
+  Add(half.learned_us, number, done.learned_us);
   const auto learned = half.learned.Update(
-      number, [](uint64_t n) { return std::optional(n + 1); });
-  Add(half.learned_us, number,
-      static_cast<uint64_t>(std::max<int64_t>(latency.count(), 0)) / 1000);
+      number, [&](uint64_t n) { return std::optional(n + done.learned); });
   // The first of a half keeps what the finished ones say, for when they have
   // all passed out of sight.
   if (learned.value == 0) {
@@ -211,8 +248,8 @@ void SystemRule::Complete(const Config& config, const Signals& signals,
 SystemRule::Figures SystemRule::Read(bool robust, Instant now) const {
   const uint64_t number = WindowNumber(now, kHalf);
   Figures figures;
-  figures.passed_per_s = static_cast<double>(Passed(now));
-  figures.mean_latency_ms = MeanLatencyMs(now);
+  figures.passed_per_s = static_cast<double>(Passed(number));
+  figures.mean_latency_ms = MeanLatencyMs(number);
   figures.best_per_s = robust ? BestRobust(number) : BestOriginal(number);
   figures.least_latency_ms =
       robust ? LeastRobust(number) : LeastOriginal(number);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "weir/signal/recent_load.h"
+#include "weir/splitmix64.h"
 
 namespace weir {
 namespace {
@@ -157,6 +158,58 @@ TEST(SystemRuleTest, WhatIsGivenBackMayPassAgain) {
   EXPECT_EQ(rule.Admit(config, {}, 0, kStart).cause, Cause::kQps);
   rule.GiveBack(first.window);
   EXPECT_TRUE(rule.Admit(config, {}, 0, kStart).admitted());
+}
+
+// Goal: a worker that keeps figures and completions to itself for a while ends
+// up with what one does that writes each, and is never more than a tick late.
+TEST(SystemRuleTest, AWorkerIsATickLateAtMostAndLosesNothing) {
+  for (const bool robust : {false, true}) {
+    const Config config{.latency_ms = 1e6, .load = 1e6, .robust = robust};
+    SystemRule exact;
+    SystemRule kept;
+    SystemRule::Worker worker;
+    SplitMix64 random(1);
+    Instant now = kStart;
+    double late_count = 0;
+    for (int i = 0; i < 20'000; ++i) {
+      now += Duration(random.Next() % 400'000);
+      // What `exact` knew a tick ago is known here.
+      const double before = exact.Read(robust, now).mean_latency_ms;
+      (void)kept.Admit(config, {}, 0, worker, now);
+      if (worker.completed == 0) {
+        ASSERT_EQ(kept.Read(robust, now).mean_latency_ms, before);
+      }
+      late_count += worker.completed > 0 ? 1 : 0;
+      const Duration took = Duration(random.Next() % 90'000'000);
+      exact.Complete(config, {}, took, true, now);
+      kept.Complete(config, {}, took, true, worker, now);
+      if (worker.completed > 0) {
+        ASSERT_LT(now, worker.write_at);
+      }
+    }
+    EXPECT_GT(late_count, 1000) << "else nothing was kept";
+    now += SystemRule::kTick;
+    (void)kept.Admit(config, {}, 0, worker, now);
+    const auto a = exact.Read(robust, now);
+    const auto b = kept.Read(robust, now);
+    EXPECT_EQ(a.mean_latency_ms, b.mean_latency_ms);
+    EXPECT_EQ(a.best_per_s, b.best_per_s);
+    EXPECT_EQ(a.least_latency_ms, b.least_latency_ms);
+  }
+}
+
+TEST(SystemRuleTest, WhatAWorkerKeptForTooLongCountsForNothing) {
+  SystemRule rule;
+  const Config config{.latency_ms = 1e6};
+  SystemRule::Worker worker;
+  rule.Complete(config, {}, 1ms, true, worker, kStart);
+  rule.Complete(config, {}, 1ms, true, worker, kStart);  // Is kept.
+  // Its place has another half's completions by then.
+  const Instant later = kStart + 10500ms;
+  for (int i = 0; i < 5; ++i) rule.Complete(config, {}, 7ms, true, later);
+  rule.Write(worker, later);
+  EXPECT_EQ(rule.Read(false, later).mean_latency_ms, 7);
+  EXPECT_EQ(rule.Read(false, later).best_per_s, 10);
 }
 
 TEST(SystemRuleTest, UnknownSignalsArmNothing) {
