@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -295,6 +296,27 @@ TEST(StreamTest, TheGuardLearnsHowWhatItAdmittedEnded) {
   EXPECT_EQ(counted(ClassCounter::finished_error_total), 1u);
   EXPECT_EQ(counted(ClassCounter::finished_timed_out_total), 1u);
   EXPECT_EQ(world.guard->inflight(), 0);
+}
+
+TEST(StreamTest, AHandlerThatThrowsGivesItsPlaceBack) {
+  Guarded world(MakePolicy());
+  const auto server = MakeServer({.guard = world.guard.get()}, [](Peer&, auto) {
+    throw std::runtime_error("no");
+  });
+  const auto client = Connect({}, *server);
+  ASSERT_TRUE(client->Send(Bytes("work")));
+  bool thrown = false;
+  while (!thrown) {
+    try {
+      server->Run(milliseconds(1));
+    } catch (const std::runtime_error&) {
+      thrown = true;
+    }
+  }
+  EXPECT_EQ(world.guard->inflight(), 0);
+  EXPECT_EQ(world.Counted(ClassCounter::finished_ignored_total,
+                          Criticality::kImportant),
+            1u);
 }
 
 // The overload of before, before a guard: what bears no waiting is refused once

@@ -3,8 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <memory>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "weir/guard.h"
 #include "weir/snapshot.h"
@@ -261,6 +266,170 @@ TEST_F(GuardStagesTest, AReloadKeepsWhatWasCounted) {
   ASSERT_FALSE(guard_->Apply(std::make_shared<Policy>(policy_), kStart));
   EXPECT_EQ(Passed(9), 2);
   EXPECT_EQ(Passed(90, 1), 45) << "5 had come so far";
+}
+
+TEST_F(GuardStagesTest, FewerCallsAndBackInOneWindowGiveNoneAnew) {
+  policy_.resources[0].quota = Calls(100);
+  policy_.client_quota = ClientQuotas::Config{.calls = 100, .window = 10s};
+  Start();
+  const auto limit = [&](int64_t calls) {
+    policy_.resources[0].quota = Calls(calls);
+    policy_.client_quota->calls = calls;
+    ASSERT_FALSE(guard_->Apply(std::make_shared<Policy>(policy_), kStart));
+  };
+  EXPECT_EQ(Passed(20), 20);
+  limit(10);
+  EXPECT_EQ(Passed(50), 0);
+  limit(100);
+  EXPECT_EQ(Passed(200), 80);
+}
+
+// Every stage that counts, over 4 s of twice what it lets pass.
+class EveryStage {
+ public:
+  static constexpr int kPerSecond = 50;
+  EveryStage() {
+    policy_.service = "test";
+    for (const char* name :
+         {"quota", "sliding", "clients", "tiers", "system"}) {
+      Resource resource{.name = name};
+      for (const Stage stage : {Stage::kQuota, Stage::kTiers, Stage::kSystem}) {
+        resource.stages[Index(stage)] = StageMode::kOff;
+      }
+      policy_.resources.push_back(resource);
+    }
+    const auto on = [&](size_t resource, Stage stage) {
+      policy_.resources[resource].stages[Index(stage)] = StageMode::kEnforce;
+    };
+    const auto quota = [](Quota::Kind kind) {
+      return QuotaPolicy{
+          .rule = {.calls = kPerSecond, .kind = kind, .window = 1s}};
+    };
+    policy_.resources[0].quota = quota(Quota::Kind::kFixed);
+    policy_.resources[1].quota = quota(Quota::Kind::kSliding);
+    policy_.client_quota =
+        ClientQuotas::Config{.calls = kPerSecond, .window = 1s};
+    policy_.tiers = {.max = kPerSecond, .tiers = {{60, 50}, {100, 100}}};
+    policy_.system.qps = kPerSecond;
+    for (size_t i = 0; i < 3; ++i) on(i, Stage::kQuota);
+    on(3, Stage::kTiers);
+    on(4, Stage::kSystem);
+  }
+
+  // Which of the requests pass, as a word of bits for each resource.  `apart`:
+  // from request to request of all resources in turn.
+  std::vector<bool> Run(Instant start, Duration apart, int requests,
+                        int reloads = 0) {
+    HeapRegion region(policy_, start);
+    const int shard = *region->ClaimShard({.pid = 1, .start = 1});
+    auto policy = std::make_shared<Policy>(policy_);
+    const auto guard = std::move(*Guard::Make(policy, *region, shard, start));
+    std::vector<bool> passed;
+    Instant now = start;
+    for (int i = 0; i < requests; ++i, now += apart) {
+      if (reloads > 0 && i % (requests / reloads) == 0) {
+        EXPECT_FALSE(guard->Apply(std::make_shared<Policy>(policy_), now));
+      }
+      for (uint16_t r = 0; r < policy_.resources.size(); ++r) {
+        Admission a = guard->Admit(
+            {.resource = r, .client = r == 2 ? 7u : 0u, .arrived = now}, now);
+        passed.push_back(a.decision.verdict == Verdict::kAdmit);
+        guard->Finish(std::move(a.permit), Outcome::kOk, now);
+      }
+    }
+    counts_ = Read(*region);
+    return passed;
+  }
+  uint64_t Counted(ClassCounter counter) const {
+    return (*counts_)[counter][Index(Criticality::kImportant)];
+  }
+  void Set(StageMode mode) {
+    for (Resource& resource : policy_.resources) {
+      for (StageMode& of : resource.stages) {
+        if (of != StageMode::kOff) of = mode;
+      }
+    }
+  }
+
+ private:
+  Policy policy_;
+  std::optional<Snapshot> counts_;
+};
+constexpr Duration kTwice = 1s / (2 * EveryStage::kPerSecond);
+constexpr int kFourSeconds = 8 * EveryStage::kPerSecond;
+
+// A monotonic clock begins anywhere, below zero too, and goes anywhere.
+TEST(EveryStageTest, DecidesTheSameWhereverTheTimelineBegins) {
+  EveryStage stages;
+  const auto usual = stages.Run(kStart, kTwice, kFourSeconds);
+  EXPECT_GT(std::count(usual.begin(), usual.end(), false), kFourSeconds);
+  // Whole seconds: windows are cut at those.
+  constexpr Duration kFar =
+      std::chrono::seconds((int64_t{1} << 62) / 1'000'000'000);
+  for (const Instant start :
+       {Instant(-kFar), Instant(-2s), Instant(-1h), Instant(kFar)}) {
+    EXPECT_EQ(stages.Run(start, kTwice, kFourSeconds), usual)
+        << start.time_since_epoch().count();
+  }
+}
+
+TEST(EveryStageTest, FarBelowItsBoundsNothingIsRefused) {
+  EveryStage stages;
+  for (const Duration apart : {Duration(500ms), Duration(5s)}) {
+    const auto passed = stages.Run(kStart, apart, 100);
+    EXPECT_EQ(std::count(passed.begin(), passed.end(), false), 0);
+  }
+}
+
+TEST(EveryStageTest, TenReloadsASecondChangeNothing) {
+  EveryStage stages;
+  EXPECT_EQ(stages.Run(kStart, kTwice, kFourSeconds, 40),
+            stages.Run(kStart, kTwice, kFourSeconds));
+}
+
+TEST(EveryStageTest, InShadowEachRefusesExactlyWhatItWouldEnforced) {
+  EveryStage stages;
+  (void)stages.Run(kStart, kTwice, kFourSeconds);
+  const std::array<uint64_t, 3> shed = {
+      stages.Counted(ClassCounter::shed_quota_total),
+      stages.Counted(ClassCounter::shed_tiers_total),
+      stages.Counted(ClassCounter::shed_system_total)};
+  for (const uint64_t count : shed) EXPECT_GT(count, 100u);
+  stages.Set(StageMode::kShadow);
+  const auto passed = stages.Run(kStart, kTwice, kFourSeconds);
+  EXPECT_EQ(std::count(passed.begin(), passed.end(), false), 0);
+  EXPECT_EQ(stages.Counted(ClassCounter::shadow_quota_total), shed[0]);
+  EXPECT_EQ(stages.Counted(ClassCounter::shadow_tiers_total), shed[1]);
+  EXPECT_EQ(stages.Counted(ClassCounter::shadow_system_total), shed[2]);
+}
+
+// Below and above one each millisecond, where arithmetic in milliseconds
+// rounds to none or to twice as many.
+TEST_F(GuardStagesTest, RatesOfAnySizeAreExact) {
+  for (const int64_t rate : {1, 999, 1001, 5000, 100'000}) {
+    for (const char* what : {"quota", "tiers", "system"}) {
+      const std::string stage = what;
+      policy_.resources[0].quota.reset();
+      policy_.tiers.reset();
+      policy_.system.qps = SystemRule::Config::kOff;
+      if (stage == "quota") {
+        policy_.resources[0].quota = QuotaPolicy{
+            .rule = {.calls = rate, .kind = Quota::Kind::kFixed, .window = 1s}};
+      } else if (stage == "tiers") {
+        policy_.tiers = {.max = rate, .tiers = {{100, 100}}};
+      } else {
+        policy_.system.qps = static_cast<double>(rate);
+      }
+      guard_.reset();
+      Start();
+      int64_t passed = 0;
+      for (int64_t i = 0; i < 3 * 3 * rate; ++i) {
+        passed +=
+            Run(0, kStart + i * Duration(1s) / (3 * rate)) == Reason::kRoom;
+      }
+      EXPECT_EQ(passed, 3 * rate) << stage << ' ' << rate;
+    }
+  }
 }
 
 }  // namespace

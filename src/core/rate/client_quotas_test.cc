@@ -41,6 +41,17 @@ TEST_F(ClientQuotasTest, TheNextWindowStartsAnewAndTheAnswerSaysWhen) {
   EXPECT_TRUE(Take(1, now + seconds(40)));
 }
 
+// Callers whose clocks differ by ten seconds take turns at the edge.
+TEST_F(ClientQuotasTest, AClockThatIsLateDoesNotBeginTheWindowAnew) {
+  const Instant edge = kStart + minutes(1);
+  int passed = 0;
+  for (int i = 0; i < 20; ++i) {
+    passed += Take(1, edge + seconds(5));
+    passed += Take(1, edge - seconds(5));
+  }
+  EXPECT_EQ(passed, 5);
+}
+
 TEST_F(ClientQuotasTest, WhoIsUnknownIsNotCounted) {
   for (int i = 0; i < 1000; ++i) EXPECT_TRUE(Take(0));
 }
