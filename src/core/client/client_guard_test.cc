@@ -313,6 +313,34 @@ TEST(ClientGuardTest, ALevelInAnAnswerKeepsTheHopelessAtHome) {
   EXPECT_TRUE(guard->Begin(call, kStart + 200ms, 0).send);
 }
 
+TEST(ClientGuardTest, ALevelIsOverWhenTheBackendTakesOnOneOfTheHopeless) {
+  const OverloadLevel level{Criticality::kDeferrable, 200ms};
+  const auto ended_by = [&](const Answer& answer) {
+    const auto guard = MakeGuard();
+    ClientCall before{.criticality = Criticality::kDeferrable};
+    Attempt early = guard->Begin(before, kStart, 0);
+    ClientCall refused{.criticality = Criticality::kDeferrable};
+    Attempt told = guard->Begin(refused, kStart, 0);
+    (void)guard->End(refused, told,
+                     {.kind = AnswerKind::kRefused, .level = level},
+                     kStart + 1ms, 0);
+    // On its way before the level was known.
+    (void)guard->End(before, early, {}, kStart + 2ms, 0);
+    EXPECT_TRUE(guard->level().active(kStart + 2ms));
+    ClientCall probe{.criticality = Criticality::kDeferrable};
+    Attempt attempt = guard->Begin(probe, kStart + 3ms, 0);
+    EXPECT_TRUE(attempt.send);
+    (void)guard->End(probe, attempt, answer, kStart + 4ms, 0);
+    return !guard->level().active(kStart + 4ms);
+  };
+  EXPECT_TRUE(ended_by({}));
+  EXPECT_TRUE(ended_by({.kind = AnswerKind::kError}));
+  EXPECT_FALSE(ended_by({.level = level}));
+  EXPECT_FALSE(ended_by({.kind = AnswerKind::kRefused}));
+  EXPECT_FALSE(ended_by({.kind = AnswerKind::kTimedOut}));
+  EXPECT_FALSE(ended_by({.kind = AnswerKind::kUnavailable}));
+}
+
 TEST(ClientGuardTest, AStageInShadowCountsAndDropsNothing) {
   ClientPolicy policy;
   policy.throttle.mode = policy.breaker.mode = policy.level.mode =
