@@ -135,6 +135,10 @@ void PrintComparison(const scenario::Scenario& scenario,
 std::string RunJson(const Algorithm& algorithm, const Outcomes& run) {
   std::string json = scenario::ToJson(run.report);
   json.pop_back();  // The closing brace.
+  if (run.others_good_ratio) {
+    json += fmt::format(",\"others_good_ratio\":{:.6g}",
+                        *run.others_good_ratio);
+  }
   return json + fmt::format(
                     ",\"algorithm\":\"{}\",\"fairness\":{:.6g},"
                     "\"inversions_per_1000\":{:.6g},\"unsteadiness\":{:.6g},"

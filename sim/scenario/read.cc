@@ -339,6 +339,14 @@ CallerRules ReadCallers(const Section& root, const Scenario& scenario) {
                         .ceiling = 10'000,
                         .fallback = callers.processes})
           .value);
+  callers.share = section["share"]
+                      .ReadNumber({.about = "the share of the clients that "
+                                            "carry one; the others are plain",
+                                   .floor = 0,
+                                   .ceiling = 1,
+                                   .above_floor = true,
+                                   .fallback = 1})
+                      .value;
   config::ClientSettings settings =
       config::ReadClientSettings(section, UsualSettings(scenario));
   callers.policy = settings.policy;

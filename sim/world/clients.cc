@@ -103,11 +103,11 @@ size_t Clients::ProcessOf(const Operation& operation) const {
 
 // Whether an attempt may leave its process.
 bool Clients::MayBegin(Operation& operation, Visit& visit, Instant now) {
-  if (Guarded()) {
+  if (Guarded(operation)) {
     return guards_[ProcessOf(operation)]->Begin(
         operation.call, visit, visit.request.deadline - now, now);
   }
-  return laws_.empty() || laws_[ProcessOf(operation)].Admit(
+  return !UnderLaw(operation) || laws_[ProcessOf(operation)].Admit(
                               {.now = now,
                                .criticality = visit.request.criticality,
                                .client = visit.request.client,
@@ -119,7 +119,7 @@ void Clients::AfterDrop(Operation& operation, Instant now) {
   fabric_.metrics.OnHeld(operation, now);
   operation.refused = true;
   if (operation.open > 0 && operation.live[0] != kNone) return;
-  if (Guarded()) {
+  if (Guarded(operation)) {
     operation.given_up = true;
     EndIfDone(operation, now);
   } else {
@@ -146,7 +146,7 @@ void Clients::Follow(Operation& operation, const Next& next, Instant now) {
 
 void Clients::Learn(const Operation& operation, const Visit& visit,
                     Outcome outcome, bool refused, Instant now) {
-  if (laws_.empty()) return;
+  if (!UnderLaw(operation)) return;
   laws_[ProcessOf(operation)].Learn(
       {.now = now,
        .latency = now - visit.sent,
@@ -199,7 +199,7 @@ void Clients::OnEvent(Instant now, uint64_t arg) {
       return;
     case Event::kHedge:
       if (operation.answered || operation.given_up) return;
-      if (Guarded() &&
+      if (Guarded(operation) &&
           !guards_[ProcessOf(operation)]->MayHedge(operation.call, now)) {
         return;
       }
@@ -226,7 +226,7 @@ void Clients::Begin(const scenario::Arrival& arrival, Instant now) {
                           fabric_.scenario.classes[arrival.cls].deadline);
   }
   budget_ = std::min(budget_ + retries_.budget_ratio, kBudgetBurst);
-  if (Guarded()) {
+  if (Guarded(operation)) {
     const std::optional<Duration>& patience = fabric_.scenario.patience;
     operation.call = {
         .criticality = fabric_.scenario.classes[arrival.cls].criticality,
@@ -272,8 +272,8 @@ void Clients::Attempt(Operation& operation) {
         Later(now + fabric_.scenario.hedging.after, Event::kHedge, operation);
   }
   // Nobody acts on a timeout when there is nothing left to do.
-  if ((retries_.count > 0 && retries_.on_timeout) || Guarded() ||
-      !laws_.empty() || arrival.client >= first_closed_) {
+  if ((retries_.count > 0 && retries_.on_timeout) || Guarded(operation) ||
+      UnderLaw(operation) || arrival.client >= first_closed_) {
     fabric_.events.Cancel(operation.timer);
     operation.timer =
         fabric_.events.InOrder(now + fabric_.scenario.timeout, *this,
@@ -290,13 +290,13 @@ void Clients::OnTimeout(Operation& operation, Instant now) {
     const uint32_t index = std::exchange(live, kNone);
     if (index == kNone) continue;
     Visit& visit = fabric_.visits[index];
-    if (Guarded()) {
+    if (Guarded(operation)) {
       next = guards_[ProcessOf(operation)]->TimeOut(operation.call, visit, now);
     }
     Learn(operation, visit, Outcome::kTimedOut, false, now);
     fabric_.Abandon(visit);
   }
-  if (Guarded()) {
+  if (Guarded(operation)) {
     Follow(operation, next, now);
   } else {
     AfterFailure(operation, retries_.on_timeout, {}, now);
@@ -314,7 +314,7 @@ void Clients::OnAnswer(Visit& visit) {
   if (ok) fabric_.metrics.OnAnswer(visit, operation, good, now);
   fabric_.metrics.OnSpent(visit.spent, good);
   Next next;
-  if (Guarded()) {
+  if (Guarded(operation)) {
     next = guards_[ProcessOf(operation)]->End(operation.call, visit, now);
   } else if (!abandoned) {
     Learn(operation, visit,
@@ -340,7 +340,7 @@ void Clients::OnAnswer(Visit& visit) {
     fabric_.events.Cancel(operation.timer);
     fabric_.events.Cancel(operation.hedge);
     operation.refused = reply == Reply::kShed;
-    if (Guarded()) {
+    if (Guarded(operation)) {
       Follow(operation, next, now);
       return;
     }
@@ -437,8 +437,17 @@ uint64_t Clients::EndAll(Instant now) {
 }
 
 bool Clients::Cooperative(uint32_t client) const {
-  const double ratio = fabric_.scenario.clients.cooperative_ratio;
-  return static_cast<double>(scenario::Mix(client) >> 11) * 0x1p-53 < ratio;
+  return LuckOf(client) < fabric_.scenario.clients.cooperative_ratio;
+}
+
+bool Clients::Careful(const Operation& operation) const {
+  return LuckOf(operation.arrival.client) < fabric_.scenario.callers.share;
+}
+
+// A number in [0, 1) of its own: the first clients to carry a guard are the
+// first to obey Retry-After too.
+double Clients::LuckOf(uint32_t client) {
+  return static_cast<double>(scenario::Mix(client) >> 11) * 0x1p-53;
 }
 
 }  // namespace weir::sim

@@ -67,7 +67,15 @@ class Clients final : public EntryCaller, private Handler {
   void Follow(Operation& operation, const Next& next, Instant now);
   void Learn(const Operation& operation, const Visit& visit, Outcome outcome,
              bool refused, Instant now);
-  bool Guarded() const { return !guards_.empty(); }
+  bool Guarded(const Operation& operation) const {
+    return !guards_.empty() && Careful(operation);
+  }
+  bool UnderLaw(const Operation& operation) const {
+    return !laws_.empty() && Careful(operation);
+  }
+  // Whether the client is one of those that carry what the callers may carry.
+  bool Careful(const Operation& operation) const;
+  static double LuckOf(uint32_t client);
   size_t ProcessOf(const Operation& operation) const;
 
   Fabric& fabric_;

@@ -203,6 +203,9 @@ struct CallerRules {
   // Processes that the clients are spread over, each with a guard of its own.
   // A replica that calls other tiers is a process.
   int32_t processes = 10;  // [1, 10'000].
+  // Clients that carry one where the entry tier asks for it; the others are
+  // plain.  (0, 1].
+  double share = 1;
   ClientPolicy policy{};
   RetryAllowance::Config allowance{};
 };
