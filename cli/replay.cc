@@ -14,7 +14,9 @@
 #include <memory>
 
 #include "command.h"
+#include "sim_options.h"
 #include "weir/config/units.h"
+#include "weir/scenario/read.h"
 
 namespace weir::cli {
 namespace {
@@ -34,6 +36,8 @@ struct Options {
   std::optional<int> workers;
   int most_routes = 10;
   int most_steps = 240;
+  bool play = false;
+  SimOptions sim;  // How it is played then.
 };
 
 // Lines of a file without their ends; memory does not follow their length.
@@ -276,7 +280,57 @@ std::string NameOf(const Options& options) {
   return name.substr(0, 64);
 }
 
-int Run(const Options& options) {
+// Plays what was made of the log, after saying what that is.
+int Play(const Options& options, const ReplayedScenario& made) {
+  SimOptions sim = options.sim;
+  const std::string name =
+      options.out.empty() ? NameOf(options) + ".toml" : options.out;
+  sim.scenarios = {name};
+  auto scenario = scenario::ParseScenario(made.toml, name);
+  if (!scenario) {
+    std::fputs(scenario.complaints().Print("nothing was played").c_str(),
+               stderr);
+    return kCouldNotRun;
+  }
+  // The standard output of --json is one object for a program to read.
+  std::FILE* const to = sim.json ? stderr : stdout;
+  for (const std::string& note : made.notes) fmt::print(to, "{}\n", note);
+  if (!sim.json) fmt::print("\n");
+  return PlayScenario(sim, *std::move(scenario));
+}
+
+// Options of playing without --sim would do nothing, unnoticed.
+std::optional<Error> CheckPlaying(const Options& options) {
+  const SimOptions& sim = options.sim;
+  if (!options.play) {
+    for (const auto& [name, given] :
+         {std::pair{"--against", !sim.against.empty()},
+          {"--seeds", !sim.seeds.empty()},
+          {"--report", !sim.report.empty()},
+          {"--json", sim.json}}) {
+      if (given) {
+        return Error{fmt::format(
+            "{} is about playing the scenario; add --sim, or --policy P.toml",
+            name)};
+      }
+    }
+  }
+  if (!sim.report.empty() && options.out.empty()) {
+    return Error{
+        "--report says how to play the scenario again, so there must be a "
+        "file of it; add --out FILE.toml"};
+  }
+  return std::nullopt;
+}
+
+int Run(Options options) {
+  options.play = options.play || !options.sim.policy.empty();
+  if (const auto error = CheckPlaying(options)) {
+    return Fail(kWrongInput, error->message);
+  }
+  // A wrong policy is better known before hours of log are read.
+  std::shared_ptr<const Policy> policy;
+  if (!LoadPolicyOf(options.sim, policy)) return kWrongInput;
   auto formats = Formats(options);
   if (!formats)
     return Fail(kWrongInput, "--format: " + formats.error().message);
@@ -310,6 +364,7 @@ int Run(const Options& options) {
   const auto made = MakeReplay(*reader.profile(), reader.format(), replay);
   if (!made) return Fail(kWrongInput, made.error().message);
   if (options.out.empty()) {
+    if (options.play) return Play(options, *made);
     // The notes stand at the head of the file.
     fmt::print("{}", made->toml);
     return kFine;
@@ -320,6 +375,7 @@ int Run(const Options& options) {
     return Fail(kCouldNotRun, fmt::format("cannot write {}: {}", options.out,
                                           std::strerror(errno)));
   }
+  if (options.play) return Play(options, *made);
   for (const std::string& note : made->notes) fmt::print("{}\n", note);
   return kFine;
 }
@@ -393,6 +449,23 @@ void AddReplayCommand(CLI::App& app, Action& action) {
       ->add_option("--steps", options->most_steps, "Steps of the rate at most")
       ->check(CLI::Range(1, 5000))
       ->capture_default_str();
+  command->add_flag("--sim", options->play,
+                    "Play it at once, as weir sim does; --out keeps it too");
+  command
+      ->add_option("--policy", options->sim.policy, "Play it under this policy")
+      ->type_name("FILE");
+  command->add_option("--against", options->sim.against,
+                      "With --sim: compare with these, as in weir sim");
+  command->add_option("--seeds", options->sim.seeds,
+                      "With --sim: such as 1-10");
+  command
+      ->add_option("--report", options->sim.report,
+                   "With --sim and --out: write tables and charts to this "
+                   "HTML file")
+      ->type_name("FILE");
+  command->add_flag("--json", options->sim.json,
+                    "With --sim: print one JSON object; the findings go to "
+                    "the standard error");
   command->callback(
       [&action, options] { action = [options] { return Run(*options); }; });
 }

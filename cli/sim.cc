@@ -136,8 +136,8 @@ std::string RunJson(const Algorithm& algorithm, const Outcomes& run) {
   std::string json = scenario::ToJson(run.report);
   json.pop_back();  // The closing brace.
   if (run.others_good_ratio) {
-    json += fmt::format(",\"others_good_ratio\":{:.6g}",
-                        *run.others_good_ratio);
+    json +=
+        fmt::format(",\"others_good_ratio\":{:.6g}", *run.others_good_ratio);
   }
   return json + fmt::format(
                     ",\"algorithm\":\"{}\",\"fairness\":{:.6g},"
@@ -269,9 +269,7 @@ bool WriteReport(const SimOptions& options,
   return static_cast<bool>(file.flush());
 }
 
-int RunSim(const SimOptions& options) {
-  auto all = LoadScenarios(options.scenarios);
-  if (!all) return kWrongInput;
+int Play(const SimOptions& options, std::vector<Played> all) {
   std::shared_ptr<const Policy> policy;
   if (!LoadPolicyOf(options, policy)) return kWrongInput;
   const auto algorithms = sim::FindAlgorithms(
@@ -281,7 +279,7 @@ int RunSim(const SimOptions& options) {
   if (!algorithms) return Fail(kWrongInput, algorithms.error().message);
 
   sim::StudyOptions study;
-  study.seeds = {all->front().scenario.seed};
+  study.seeds = {all.front().scenario.seed};
   if (!options.seeds.empty()) {
     const auto seeds = ParseSeeds(options.seeds);
     if (!seeds) return FailForSeeds(options.seeds);
@@ -298,7 +296,7 @@ int RunSim(const SimOptions& options) {
   }
 
   bool fine = true;
-  for (Played& played : *all) {
+  for (Played& played : all) {
     if (!options.report.empty()) study.bin = BinFor(played.scenario);
     played.results = sim::RunStudy(played.scenario, *algorithms, study);
     study.log = nullptr;
@@ -309,15 +307,26 @@ int RunSim(const SimOptions& options) {
   if (trace && !trace->Close()) {
     return Fail(kCouldNotRun, fmt::format("cannot write {}", options.trace));
   }
-  Print(options, *algorithms, *all);
+  Print(options, *algorithms, all);
   if (!options.report.empty() &&
-      !WriteReport(options, *algorithms, study.seeds, *all)) {
+      !WriteReport(options, *algorithms, study.seeds, all)) {
     return Fail(kCouldNotRun, fmt::format("cannot write {}", options.report));
   }
   return fine ? kFine : kCouldNotRun;
 }
 
+int RunSim(const SimOptions& options) {
+  auto all = LoadScenarios(options.scenarios);
+  return all ? Play(options, *std::move(all)) : kWrongInput;
+}
+
 }  // namespace
+
+int PlayScenario(const SimOptions& options, scenario::Scenario scenario) {
+  std::vector<Played> all;
+  all.push_back({std::move(scenario), {}});
+  return Play(options, std::move(all));
+}
 
 std::optional<std::vector<uint64_t>> ParseSeeds(std::string_view text) {
   std::vector<uint64_t> seeds;

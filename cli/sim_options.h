@@ -48,6 +48,9 @@ Duration BinFor(const scenario::Scenario& scenario);
 bool LoadPolicyOf(const SimOptions& options,
                   std::shared_ptr<const Policy>& policy);
 
+// Plays one scenario, as `weir sim` plays the file that the options name.
+int PlayScenario(const SimOptions& options, scenario::Scenario scenario);
+
 // Plays all scenarios, the evaluation matrix when none are named, under every
 // known algorithm.
 int RunMatrix(const SimOptions& options);
