@@ -211,8 +211,12 @@ class Walk {
     if (!rule.any()) return {Effect::kAbsent, "no system rule is set", {}};
     static const SystemRule kFresh;
     const SystemRule& system = region_ ? region_->rates.system : kFresh;
-    const SystemRule::Signals signals = SignalsNow();
+    SystemRule::Signals signals = SignalsNow();
     const int64_t inflight = InSystem();
+    // As it is now: each worker smooths it for itself.
+    const int64_t running =
+        region_ ? std::max<int64_t>(inflight - Queued(), 0) : 0;
+    signals.executor_load = static_cast<double>(running);
     const auto cause = system.Peek(rule, signals, inflight, now_);
     const auto figures = system.Read(rule.robust, now_);
     const auto known = [](double value) {
@@ -227,6 +231,7 @@ class Walk {
     };
     add("qps", rule.qps, Rounded(figures.passed_per_s));
     add("threads", rule.threads, std::to_string(inflight));
+    add("executor load", rule.executor_load, std::to_string(running));
     add("latency ms", rule.latency_ms, Rounded(figures.mean_latency_ms));
     add("load", rule.load,
         known(rule.robust ? signals.recent_load : signals.load));

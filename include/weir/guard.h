@@ -213,6 +213,7 @@ class Guard {
                   Instant now);
   Quota::Period PeriodAt(uint16_t resource, Instant now) const;
   SystemRule::Signals SignalsAt(Instant now) const;
+  double ExecutorLoad(int64_t inside, Instant now);
   [[gnu::noinline]] void GiveBack(const Request& request, const Taken& taken);
   [[gnu::noinline]] void EndInSystem(const Permit::Data& permit,
                                      Outcome outcome, Instant now);
@@ -279,6 +280,8 @@ class Guard {
   std::array<std::optional<CalendarPeriod>, kMaxResources> periods_;
   RecentLoad recent_load_;
   SystemRule::Worker system_;
+  double executor_load_ = 0;  // Requests that run, smoothed, and
+  Instant executor_at_;       // when it was that.
 
   WaitingQueue queue_;
   Waiter* decided_first_ = nullptr;

@@ -212,6 +212,11 @@ void ReadSystem(const Section& root, Policy& policy) {
        config.qps);
   read("threads", "the most requests that run at once", kLargestThreshold,
        config.threads);
+  read(
+      "executor_load",
+      "the requests that run, averaged over about a second, above which all is "
+      "refused: as many as the executor has threads, or the task processors",
+      kLargestThreshold, config.executor_load);
   const auto latency = section["latency"].ReadDuration(
       {.about = "the mean latency above which all is refused",
        .floor = Duration::zero(),
@@ -234,14 +239,15 @@ void ReadSystem(const Section& root, Policy& policy) {
           .value;
   // A wrong one is one complaint, and none about its absence.
   bool names_one = false;
-  for (const auto* key : {"qps", "threads", "latency", "load", "cpu"}) {
+  for (const auto* key :
+       {"qps", "threads", "executor_load", "latency", "load", "cpu"}) {
     names_one = names_one || section[key].present();
   }
   if (section.present() && !names_one) {
-    section.Complain("`system` has no threshold",
-                     "without one it refuses nothing",
-                     "add `qps`, `threads`, `latency`, `load` or `cpu`, or "
-                     "remove `[system]`");
+    section.Complain(
+        "`system` has no threshold", "without one it refuses nothing",
+        "add `qps`, `threads`, `executor_load`, `latency`, `load` or `cpu`, or "
+        "remove `[system]`");
   }
 }
 
@@ -312,6 +318,7 @@ std::string PrintServiceStages(const Policy& policy) {
   };
   line("qps", system.qps);
   line("threads", system.threads);
+  line("executor_load", system.executor_load);
   if (system.latency_ms < SystemRule::Config::kOff) {
     const Duration latency(std::llround(system.latency_ms * 1e6));
     out += "latency = " + Quoted(FormatDuration(latency)) + '\n';

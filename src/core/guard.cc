@@ -54,6 +54,7 @@ Guard::Guard(std::shared_ptr<const Policy> policy, Region& region, int shard,
       shard_index_(shard),
       rows_(rows),
       configure_law_(true),
+      executor_at_(now),
       now_(now),
       last_step_(now),
       last_ladders_(now) {

@@ -11,6 +11,10 @@ namespace {
 // When to come back after the system rule refused.  Chosen: its window.
 constexpr Duration kSystemRetry = std::chrono::seconds(1);
 
+// Memory of the executor load, s.  Chosen: as long as the other arms look
+// back, so that a burst passes and a full executor does not.
+constexpr double kExecutorMemory = 1;
+
 }  // namespace
 
 void Guard::ConfigureStages() {
@@ -131,8 +135,12 @@ bool Guard::PassSystem(const Request&, Taken& taken, Refusal& refusal,
   for (int32_t i = 0; i < shards; ++i) {
     others += region_.shards[static_cast<size_t>(i)].in_system.load();
   }
+  SystemRule::Signals signals = SignalsAt(now);
+  if (policy_->system.executor_load < SystemRule::Config::kOff) {
+    signals.executor_load = ExecutorLoad(others, now);
+  }
   const SystemRule::Answer answer = region_.rates.system.Admit(
-      policy_->system, SignalsAt(now), others, system_, now);
+      policy_->system, signals, others, system_, now);
   if (answer.admitted()) {
     taken.system = true;
     taken.system_window = answer.window;
@@ -141,6 +149,18 @@ bool Guard::PassSystem(const Request&, Taken& taken, Refusal& refusal,
   LeaveSystem();
   refusal = {Reason::kSystem, kSystemRetry};
   return false;
+}
+
+// Those that wait here have no thread yet.  Each worker smooths for itself what
+// all of them run.
+double Guard::ExecutorLoad(int64_t inside, Instant now) {
+  const auto running =
+      static_cast<double>(std::max<int64_t>(inside - SumShards().queued, 0));
+  const double passed = ToSeconds(now - executor_at_);
+  executor_at_ = now;
+  executor_load_ +=
+      (running - executor_load_) * passed / (passed + kExecutorMemory);
+  return executor_load_;
 }
 
 void Guard::GiveBack(const Request& request, const Taken& taken) {

@@ -224,6 +224,59 @@ TEST_F(GuardStagesTest, SignalsOfTheHostReachTheSystemRuleAndGrowOld) {
   EXPECT_EQ(Run(0, kStart + 4s), Reason::kRoom) << "old news is no news";
 }
 
+// The SRE book's signal: smoothed active threads, over processors.
+TEST_F(GuardStagesTest, AnExecutorThatStaysFullRefusesAndABurstPasses) {
+  policy_.limit_floor = policy_.limit_ceiling = 16;
+  policy_.system.executor_load = 4;
+  Start();
+  const auto other = MakeGuard(2);
+  // Eight run for 200 ms, a burst of twice the threshold.
+  std::vector<Permit> runs;
+  const auto start = [&](Guard& guard, Instant now) {
+    Admission a = guard.Admit({.arrived = now}, now);
+    ASSERT_TRUE(a.permit) << Name(a.decision.reason);
+    runs.push_back(std::move(a.permit));
+  };
+  for (int i = 0; i < 8; ++i) start(*guard_, kStart);
+  EXPECT_EQ(Run(0, kStart + 200ms), Reason::kRoom);
+  // They stay, so the average passes four within a second; the other worker
+  // knows of them as well.
+  EXPECT_EQ(Run(0, kStart + 500ms), Reason::kRoom);
+  EXPECT_EQ(Run(0, kStart + 1500ms), Reason::kSystem);
+  EXPECT_EQ(other->Admit({.arrived = kStart + 1500ms}, kStart + 1500ms)
+                .decision.reason,
+            Reason::kSystem);
+  EXPECT_EQ(Counted(ClassCounter::shed_system_total), 2u);
+  for (Permit& permit : runs) {
+    guard_->Finish(std::move(permit), Outcome::kOk, kStart + 1600ms);
+  }
+  EXPECT_EQ(Run(0, kStart + 4s), Reason::kRoom);
+}
+
+// A queue before the executor is not load of the executor.
+TEST_F(GuardStagesTest, WhatWaitsIsNoLoadOfTheExecutor) {
+  policy_.limit_floor = policy_.limit_ceiling = 2;
+  policy_.system.executor_load = 3;
+  Start();
+  std::array<Waiter, 6> waiters;
+  std::vector<Permit> runs;
+  for (int i = 0; i < 2; ++i) runs.push_back(Ask().permit);
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(
+        guard_->Admit({.arrived = kStart}, waiters[i], kStart).decision.verdict,
+        Verdict::kQueue);
+  }
+  const Instant later = kStart + 10s;
+  const Admission last = guard_->Admit({.arrived = later}, waiters[3], later);
+  EXPECT_NE(last.decision.reason, Reason::kSystem);
+  guard_->Stop(later);
+  while (guard_->NextDecided() != nullptr) {
+  }
+  for (Permit& permit : runs) {
+    guard_->Finish(std::move(permit), Outcome::kOk, later);
+  }
+}
+
 TEST_F(GuardStagesTest, ADeadWorkersRequestsLeaveTheSystemRule) {
   policy_.system.threads = 1;
   policy_.system.robust = true;

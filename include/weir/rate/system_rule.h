@@ -1,7 +1,8 @@
-// SystemRule refuses by five thresholds of the whole service, in this order:
+// SystemRule refuses by six thresholds of the whole service, in this order:
 //
 //   qps      passed in the window, this one too, > qps
 //   threads  inflight > threads
+//   executor_load  requests that run, smoothed, > executor_load
 //   latency  mean latency > latency
 //   load     load > load, and the capacity check fails
 //   cpu      cpu > cpu
@@ -10,6 +11,8 @@
 // by Little's law; it fails when
 //
 //   inflight > 1 and inflight > best completions per second * least latency
+//
+// The executor load is not of the original but of the SRE book [SRE2016].
 //
 // As the original, bit for bit: the window is 1 s in two aligned halves, the
 // current, partial one included; "best" is the fuller half's completions, at
@@ -54,16 +57,17 @@ class SystemRule {
   // Thresholds; infinity leaves an arm out.
   struct Config {
     static constexpr double kOff = std::numeric_limits<double>::infinity();
-    double qps = kOff;         // Requests per second.
-    double threads = kOff;     // Requests inflight.
-    double latency_ms = kOff;  // Mean.
-    double load = kOff;        // Runnable threads of the machine.
-    double cpu_ratio = kOff;   // [0, 1], of what the service may use.
+    double qps = kOff;            // Requests per second.
+    double threads = kOff;        // Requests inflight.
+    double executor_load = kOff;  // Requests that run, smoothed.
+    double latency_ms = kOff;     // Mean.
+    double load = kOff;           // Runnable threads of the machine.
+    double cpu_ratio = kOff;      // [0, 1], of what the service may use.
     bool robust = false;
 
     bool any() const {
-      return qps < kOff || threads < kOff || latency_ms < kOff || load < kOff ||
-             cpu_ratio < kOff;
+      return qps < kOff || threads < kOff || executor_load < kOff ||
+             latency_ms < kOff || load < kOff || cpu_ratio < kOff;
     }
     bool operator==(const Config&) const = default;
   };
@@ -73,6 +77,7 @@ class SystemRule {
     double load = -1;
     double recent_load = -1;  // For `robust`.
     double cpu_ratio = -1;
+    double executor_load = -1;
   };
 
   enum class Cause : uint8_t {
@@ -82,6 +87,7 @@ class SystemRule {
     kLatency,
     kLoad,
     kCpu,
+    kExecutorLoad,
   };
 
   struct Answer {

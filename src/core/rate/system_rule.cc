@@ -34,15 +34,15 @@ bool IsThreshold(double value) { return value >= 0; }  // No NaN.
 }  // namespace
 
 std::string_view Name(Cause cause) {
-  constexpr std::array<std::string_view, 6> kNames = {
-      "none", "qps", "threads", "latency", "load", "cpu"};
+  constexpr std::array<std::string_view, 7> kNames = {
+      "none", "qps", "threads", "latency", "load", "cpu", "executor_load"};
   return kNames[static_cast<size_t>(cause)];
 }
 
 std::optional<Error> SystemRule::Check(const Config& c) {
   if (IsThreshold(c.qps) && IsThreshold(c.threads) &&
-      IsThreshold(c.latency_ms) && IsThreshold(c.load) &&
-      IsThreshold(c.cpu_ratio)) {
+      IsThreshold(c.executor_load) && IsThreshold(c.latency_ms) &&
+      IsThreshold(c.load) && IsThreshold(c.cpu_ratio)) {
     return std::nullopt;
   }
   return Error{"the thresholds of `system` must be numbers of 0 or more"};
@@ -138,6 +138,9 @@ Cause SystemRule::Judge(const Config& config, const Signals& signals,
   }
   if (config.robust ? running >= config.threads : running > config.threads) {
     return Cause::kThreads;
+  }
+  if (signals.executor_load > config.executor_load) {
+    return Cause::kExecutorLoad;
   }
   if (config.latency_ms < Config::kOff) {
     if (worker.mean_latency_ms == kUnknown) {
