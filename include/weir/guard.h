@@ -260,7 +260,7 @@ class Guard {
   void FlushPending();
   Totals SumShards() const;
   int64_t InflightOfAll(Instant now);
-  bool IsOverloaded(int64_t queued);
+  bool IsOverloaded() const;
   int64_t WaitingBound(bool overloaded) const;
   Duration RetryAfter(Reason reason, int64_t queued) const;
   void Count(ClassCounter counter, Criticality criticality);

@@ -219,7 +219,7 @@ Admission Guard::DecideWithoutRoom(const Request& request, Waiter* waiter,
   }
   const uint8_t rank =
       Rank(region_.usage.Level(request.client, now), request.attempt > 0);
-  const bool overloaded = IsOverloaded(totals.queued);
+  const bool overloaded = IsOverloaded();
   if (!MakeRoom(request, rank, overloaded, totals, now)) {
     if (!GoesOn(request, overloaded ? Stage::kLevel : Stage::kLimit)) {
       return Refuse(request, overloaded ? Reason::kLevel : Reason::kLimit,

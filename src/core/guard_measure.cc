@@ -31,15 +31,6 @@ constexpr double kMostDeviation = 100;
 // Above it, a bound means "none": see LimitLaw::waiting_bound().
 constexpr int64_t kUnbounded = 1'000'000'000'000'000;
 
-// When demand is taken to exceed capacity: by how many standard errors of both
-// estimates, and at which multiple of the queue target by none.  Capacity's
-// error is that of 64 samples smoothed by 1/4; that of demand follows from its
-// memory.
-// Measured: docs/algorithms/law.md, "Overload or burst".
-constexpr double kErrors = 3;
-constexpr double kCertainQueue = 4;
-constexpr double kCapacityError = .047;
-
 // Push-back grows with the excess of demand: at ten times the capacity nine
 // seconds, so that what comes back is about one second's worth of it.
 // Chosen; at most kLongestRetry.
@@ -115,28 +106,8 @@ int64_t Guard::WaitingBound(bool overloaded) const {
   return bound.load(kRelaxed);
 }
 
-bool Guard::IsOverloaded(int64_t queued) {
-  auto& overloaded = region_.flags.overloaded;
-  if (overloaded.load(kRelaxed) != 0) return true;
-  const Region::Published& law = region_.published;
-  const auto waiting = static_cast<double>(queued);
-  const auto target = static_cast<double>(law.queue_target.load(kRelaxed));
-  if (waiting <= target || law.waiting_bound.load(kRelaxed) >= kUnbounded) {
-    return false;
-  }
-  // A burst below capacity must not start shedding.  That demand exceeds
-  // capacity shows in two ways, in their estimates and in a queue that goes on
-  // growing; the longer the queue, the less the estimates have to say.
-  const double demand = law.demand.load(kRelaxed);
-  const double error =
-      std::sqrt(kCapacityError * kCapacityError +
-                1 / (2 * LimitLaw::kDemandMemory * (demand + 1)));
-  const double doubt =
-      std::max(0., 1 - (waiting / target - 1) / (kCertainQueue - 1));
-  const bool starts =
-      demand > law.capacity.load(kRelaxed) * (1 + kErrors * error * doubt);
-  if (starts) overloaded.store(1, kRelaxed);
-  return starts;
+bool Guard::IsOverloaded() const {
+  return region_.flags.overloaded.load(kRelaxed) != 0;
 }
 
 Duration Guard::RetryAfter(Reason reason, int64_t queued) const {
@@ -253,12 +224,14 @@ LawInput Guard::GatherInput(const LimitLaw& law) const {
   for (int32_t i = 0; i < shards; ++i) {
     const Region::Shard& shard = region_.shards[static_cast<size_t>(i)];
     input.inflight += shard.inflight.load(kRelaxed);
+    for (const auto& waiting : shard.waiting) {
+      input.queued += waiting.load(kRelaxed);
+    }
     if (shard.round.load(std::memory_order_acquire) != law.round) continue;
     input.completions += shard.completions.load(kRelaxed);
     input.latency_sum += shard.latency_sum.load(kRelaxed);
     input.latency_sq_sum += shard.latency_sq_sum.load(kRelaxed);
   }
-  input.overloaded = region_.flags.overloaded.load(kRelaxed) != 0;
   input.bound = region_.flags.unbound_round.load(kRelaxed) != law.round;
   Region::Pending& pending = region_.pending;
   input.arrivals = Take(pending.arrivals);
@@ -319,6 +292,10 @@ void Guard::StepLaw(Instant now, bool queue_formed, bool queue_empty) {
   region_.law.copies[1 - active] = law;
   region_.law.active.store(1 - active, std::memory_order_release);
   region_.Publish(law);
+  const uint8_t overloaded = law.overloaded ? 1 : 0;
+  if (region_.flags.overloaded.load(kRelaxed) != overloaded) {
+    region_.flags.overloaded.store(overloaded, kRelaxed);
+  }
   if (has_ladders_) StepLadders(law, now);
   region_.law.turn.store(0, std::memory_order_release);
 

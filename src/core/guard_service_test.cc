@@ -70,6 +70,12 @@ TEST_P(WorkersAndSeeds, BelowCapacityNothingIsShedNotEvenFromACold) {
   EXPECT_EQ(result.shed_ratio, 0);
 }
 
+TEST_P(WorkersAndSeeds, CloseToCapacityNothingIsShedEither) {
+  SimulatedService service(Loaded(.93, seed(), workers()));
+  const Result result = Measure(service, 5, 20);
+  EXPECT_LE(result.shed_ratio, .0005);
+}
+
 TEST_P(WorkersAndSeeds, TwiceTheCapacityLosesNothingButTheExcess) {
   SimulatedService service(Loaded(2, seed(), workers()));
   const Result result = Measure(service, 5, 25);
@@ -111,6 +117,26 @@ TEST_P(WorkersAndSeeds, HalfOfTheServersLostIsHalfOfTheWorkLostNotMore) {
   const Result result = Measure(service, 10, 30);
   EXPECT_GE(result.goodput_ratio, .97);
   EXPECT_GE(result.served[0], .995);
+}
+
+// Of a deadline of one second; a third of it was once all that service was
+// given, and such a limit holds itself down to nothing.
+TEST(GuardServiceTest, AServiceThatTakesHalfOfItsDeadlineDoesAllItsWork) {
+  for (const double service_time : {.3, .4, .5}) {
+    for (const double load : {.7, 2.}) {
+      World world = Loaded(load, 11);
+      world.servers = 64;
+      world.service = service_time;
+      world.deadline = 4 * service_time;  // Exponential: 2 % take longer.
+      SimulatedService by_quarter(world);
+      EXPECT_GE(Measure(by_quarter, 15, 60).goodput_ratio, .95)
+          << service_time << " s at " << load;
+      world.deadline = 2 * service_time;  // 14 % take longer.
+      SimulatedService by_half(world);
+      EXPECT_GE(Measure(by_half, 15, 60).goodput_ratio, .75)
+          << service_time << " s at " << load;
+    }
+  }
 }
 
 TEST(GuardServiceTest, OneGreedyClientDoesNotStarveAThousandModestOnes) {

@@ -19,10 +19,6 @@ constexpr Duration kSpareTick = std::chrono::milliseconds(10);
 // worker, before it must be taken for stuck.  Chosen: three ticks.
 constexpr Duration kYield = 3 * kTick;
 
-// Demand below this share of capacity ends an overload before the queue is
-// empty.  Source: docs/algorithms/law.md, "Queue".
-constexpr double kOverloadEnds = .9;
-
 }  // namespace
 
 Admission Guard::Wait(const Request& request, Waiter& waiter, uint8_t rank,
@@ -87,13 +83,7 @@ void Guard::Pump(Instant now) {
   ReturnFree();
   bool backlog_dropped = false;
   while (!queue_.empty()) {
-    const Region::Published& law = region_.published;
-    if (law.demand.load(kRelaxed) <
-        kOverloadEnds * law.capacity.load(kRelaxed)) {
-      region_.flags.overloaded.store(0, kRelaxed);
-    }
-    Waiter* const next =
-        queue_.NextToRun(region_.flags.overloaded.load(kRelaxed) != 0);
+    Waiter* const next = queue_.NextToRun(IsOverloaded());
     // Its expiry is its deadline where that is enforced.
     if (IsHopeless(next->expiry_, now)) {
       ShedWaiting(*next, Reason::kDeadline, now);
@@ -128,7 +118,6 @@ bool Guard::MayGoFirst(const Totals& totals, Instant now) {
 void Guard::NoteQueueEmpty(bool backlog_dropped, Instant now) {
   const Totals totals = SumShards();
   if (totals.queued > 0) return;
-  region_.flags.overloaded.store(0, kRelaxed);
   const auto mode = static_cast<LawMode>(region_.published.mode.load(kRelaxed));
   if (mode >= LawMode::kDrainWait && mode <= LawMode::kDrainTake) {
     StepLaw(now, /*queue_formed=*/false, /*queue_empty=*/true);
@@ -245,7 +234,7 @@ Guard::Worst Guard::FindWorst(size_t least) const {
 // critical class the highest ranks go first, wherever they wait.
 void Guard::PurgeExcess(Instant now) {
   const Totals totals = SumShards();
-  const bool overloaded = region_.flags.overloaded.load(kRelaxed) != 0;
+  const bool overloaded = IsOverloaded();
   int64_t excess = totals.queued - WaitingBound(overloaded);
   for (size_t c = kCriticalities; c-- > 0 && excess > 0;) {
     const int64_t all = totals.waiting[c];

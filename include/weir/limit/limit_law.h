@@ -7,7 +7,7 @@
 //
 //   start  --grows no more-->  cruise  --256 units of overload-->  drain
 //                                ^  |                                  |
-//                                |  '--X fell by a third--> rebase     | Rb
+//                                |  '--X fell--> rebase               | Rb
 //                                |                                     v
 //                                '----------------------------------- up
 //
@@ -19,8 +19,8 @@
 //           itself and a drain alone confirms it.
 //   rebase  believe the latency, not the fall of throughput: wrongly taking a
 //           slow dependency for lost capacity starts a spiral L -> X -> L,
-//           wrongly taking lost capacity for latency costs a wait until the
-//           drain that follows at once.
+//           wrongly taking lost capacity for latency costs a wait until
+//           throughput is seen not to follow the raise, and a drain.
 //
 // With a known number of workers none of this is needed: L = 1.1 * workers.
 //
@@ -86,7 +86,7 @@ struct LawInput {
   double budget_sum = 0;  // the sum of their time budgets, s.
 
   int64_t inflight = 0;
-  bool overloaded = false;    // Demand is taken to exceed capacity.
+  int64_t queued = 0;         // Requests that wait.
   bool queue_formed = false;  // The queue was empty, and is no longer.
   bool queue_empty = false;
 };
@@ -130,9 +130,14 @@ struct LimitLaw {
   // the service can do, so demand cannot be said to exceed it.
   bool searching = true;
   bool flat = false;  // Start: one round has not grown; the next one decides.
-  bool growing = false;  // The last round that was bound has grown.
-  uint64_t round = 0;    // Number of the open round.
-  Instant round_from{};  // When it opened; may lie ahead of now.
+  bool growing = false;     // The last round that was bound has grown.
+  bool falling = false;     // It was far below capacity.
+  bool following = false;   // Throughput has followed a rebase, for a round.
+  bool taken = false;       // Places were, although the queue was empty.
+  bool proved = false;      // base_latency is known to have no queueing in it.
+  bool overloaded = false;  // Demand exceeds capacity, and lasts.
+  uint64_t round = 0;       // Number of the open round.
+  Instant round_from{};     // When it opened; may lie ahead of now.
 
   double limit = 0;
   double capacity = 0;         // X, 1/s
@@ -146,11 +151,14 @@ struct LimitLaw {
   double budget = 1;           // D, s
   double demand_count = 0;     // Decayed arrivals, and
   double demand_time = 0;      // the decayed time they came in, s.
+  double excess = 0;           // Work offered beyond capacity, requests
+  double throttled = 0;        // Throughput before a rebase; 0: judged.
   double start_count = 0;      // All samples of the start: their number,
   double start_sum = 0;        // sum
   double start_sq_sum = 0;     // and sum of squares.
   double round_mean = 0;       // Mean latency of the open round so far, s.
   Instant demand_at{};
+  Instant drain_from{};  // When the measuring of a drain began.
 
   double demand() const {
     return demand_time > 0 ? demand_count / demand_time : 0;
@@ -159,12 +167,19 @@ struct LimitLaw {
  private:
   double SampleFactor() const;
   double Unit() const;
+  double ProvedBase() const;
+  double Slack() const;
+  double MostService() const;
+  bool IsLate() const;
   double BaseOr(double fallback) const;
   void SetLimit(double gain, Instant now);
   void ClampLimit();
   void OpenRound(Instant from);
   void Learn(const LawInput& input);
+  void FollowExcess(const LawInput& input, double elapsed);
   void Rebase(double throughput, Instant now);
+  bool EndRebase(double throughput, Instant now);
+  void Trust(double throughput);
   void EndStart(const LawInput& input, bool grew);
   void EndRound(const LawInput& input, Instant now, LawEvents& events);
   void StepDrain(const LawInput& input, Instant now, LawEvents& events);

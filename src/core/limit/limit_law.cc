@@ -38,14 +38,25 @@ constexpr double kSmoothing = .25;
 // Fall of throughput since the last check that calls for a rebase: 5 to 7
 // standard errors of the smoothed value.
 constexpr double kFall = .65;
-// Share of the budget that service may take at most, by Little's law; the
-// share that waiting may take while demand exceeds capacity; and otherwise.
+// A round below this share of capacity needs an explanation.  One is a pause;
+// a second in a row, being 4 standard errors off itself, is a fall.
+constexpr double kCollapse = .5;
+// Of the budget less what a request takes anyway: the share that queueing in
+// the service may take at most, by Little's law; the share that waiting may
+// take while demand exceeds capacity; and otherwise.
 constexpr double kServiceShare = 1. / 3;
 constexpr double kQueueShare = 1. / 5;
 constexpr double kWaitShare = 1. / 2;
 // Queue target in standard deviations of the number in service.
-constexpr double kQueueDeviations = 8;
+constexpr double kQueueDeviations = 6;
 constexpr double kMinQueueTarget = 4;
+// Work offered beyond capacity that makes an overload, in queue targets, and
+// the most of that budget that it may take to serve it.
+constexpr double kOverload = 7;
+constexpr double kOverloadShare = 1. / 4;
+// Share of the places that are taken, on average over a round, from which on
+// the limit held the service back and not demand, whatever the queue says.
+constexpr double kTaken = .8;
 constexpr double kInitialLimit = 8;
 // Weights of base_latency and variation in calm times.
 constexpr double kMinCalmWeight = 16;
@@ -103,6 +114,20 @@ double LimitLaw::SampleFactor() const {
 
 double LimitLaw::Unit() const { return kSamples * SampleFactor() + limit; }
 
+double LimitLaw::ProvedBase() const {
+  return proved ? std::min(base_latency, budget) : 0;
+}
+
+double LimitLaw::Slack() const { return budget - ProvedBase(); }
+
+double LimitLaw::MostService() const {
+  return ProvedBase() + Slack() * kServiceShare;
+}
+
+bool LimitLaw::IsLate() const {
+  return round_mean > ProvedBase() + Slack() * kWaitShare;
+}
+
 double LimitLaw::BaseOr(double fallback) const {
   return base_latency > 0 ? base_latency : fallback;
 }
@@ -153,7 +178,7 @@ double LimitLaw::queue_target() const {
   const double natural = capacity * base_latency * noise;
   return std::max(kMinQueueTarget,
                   std::min(kQueueDeviations * std::sqrt(natural),
-                           capacity * budget * kQueueShare));
+                           capacity * Slack() * kQueueShare));
 }
 
 double LimitLaw::waiting_bound() const {
@@ -162,7 +187,7 @@ double LimitLaw::waiting_bound() const {
   if (searching || capacity <= 0) {
     return std::numeric_limits<double>::infinity();
   }
-  return std::max(kMinQueueTarget, capacity * budget * kWaitShare);
+  return std::max(kMinQueueTarget, capacity * Slack() * kWaitShare);
 }
 
 void LimitLaw::OpenRound(Instant from) {
@@ -177,8 +202,14 @@ void LimitLaw::ClampLimit() {
 
 void LimitLaw::SetLimit(double gain, Instant now) {
   const double base = BaseOr(round_mean);
-  limit = std::clamp(gain * capacity * base, 1.,
-                     std::max(1., capacity * budget * kServiceShare));
+  const double wanted = gain * capacity * base;
+  const double most = std::max(1., capacity * MostService());
+  if (mode == LawMode::kStart) {
+    // What follows is measured anyway; a search that is cut short is not.
+    limit = std::max(limit, proved ? wanted : std::min(wanted, most));
+  } else {
+    limit = std::clamp(wanted, 1., most);
+  }
   ClampLimit();
   OpenRound(now);
 }
@@ -189,7 +220,8 @@ void LimitLaw::Learn(const LawInput& input) {
     const double gain = std::min(1., n / kBudgetWeight);
     budget += (input.budget_sum / n - budget) * gain;
   }
-  if (input.calm > 0 && base_latency > 0) {
+  // Nothing is calm in an overload: it is the short ones that empty the queue.
+  if (input.calm > 0 && base_latency > 0 && !overloaded && !IsLate()) {
     const double n = static_cast<double>(input.calm);
     const double weight = std::max(kMinCalmWeight, calm_samples);
     // A batch of n steps of an average with gain 1 / weight.
@@ -198,6 +230,39 @@ void LimitLaw::Learn(const LawInput& input) {
     calm_samples = std::min(calm_samples + n, kMaxCalmWeight * SampleFactor());
     variation += (input.calm_deviation_sum / n - variation) *
                  std::min(1., n / (kVariationWeight + n / 2));
+    if (!distrust && calm_samples >= kSamples) {
+      // As good as a drain, so none is due when a flood begins.
+      proved = true;
+      until_drain = kDrainInterval * Unit();
+    }
+  }
+}
+
+// The queue that there would be, had nothing been refused since the overload
+// began.  Unlike demand, which is smoothed over a second, it knows a flood
+// within milliseconds; unlike the queue, it does not take the end of a shed
+// backlog for the end of the overload.
+void LimitLaw::FollowExcess(const LawInput& input, double elapsed) {
+  if (mode == LawMode::kStart || capacity <= 0) {
+    excess = 0;
+    overloaded = false;
+    return;
+  }
+  const double more = static_cast<double>(input.arrivals) - capacity * elapsed;
+  // While places are free there is no backlog, whatever capacity may be.
+  excess += input.bound || taken ? more : std::min(0., more);
+  excess = std::max(excess, static_cast<double>(input.queued));
+  const double target = queue_target();
+  const double likely = std::max(
+      target,
+      std::min(kOverload * target, capacity * Slack() * kOverloadShare));
+  // A burst is forgotten by then; what lasts longer makes callers wait in vain.
+  const double certain = std::max(2 * likely, capacity * Slack() * kWaitShare);
+  excess = std::clamp(excess, 0., overloaded ? likely : certain);
+  if (excess <= 0) overloaded = false;
+  if (!searching && excess >= likely &&
+      (demand() > capacity || excess >= certain)) {
+    overloaded = true;
   }
 }
 
@@ -210,6 +275,7 @@ LawEvents LimitLaw::Step(const LawInput& input, Instant now) {
     demand_count = (demand_count + static_cast<double>(input.arrivals)) * keep;
     demand_time = (demand_time + dt) * keep;
     demand_at = now;
+    FollowExcess(input, dt);
   }
   if (input.completions > 0) {
     round_mean = input.latency_sum / static_cast<double>(input.completions);
@@ -226,7 +292,7 @@ LawEvents LimitLaw::Step(const LawInput& input, Instant now) {
     case LawMode::kStart:
     case LawMode::kCruise:
     case LawMode::kUp:
-      if (input.queue_formed && !input.bound) {
+      if (input.queue_formed && !input.bound && !IsLate()) {
         // The idle time before does not belong to what is measured now.
         OpenRound(now);
       } else if (input.completions >= round_size() && now >= round_end() &&
@@ -274,7 +340,8 @@ void LimitLaw::EndRound(const LawInput& input, Instant now, LawEvents& events) {
     flat = !grew;
     if (!decided) {
       limit = std::min(limit * kGrowthGain,
-                       std::max(limit, capacity * budget * kServiceShare));
+                       std::max({limit, kGrowthGain * kInitialLimit,
+                                 capacity * MostService()}));
       ClampLimit();
       OpenRound(now);
       return;
@@ -283,40 +350,62 @@ void LimitLaw::EndRound(const LawInput& input, Instant now, LawEvents& events) {
   if (mode == LawMode::kStart) EndStart(input, grew);
 
   searching = mode == LawMode::kStart || more;
-  if (!input.bound) {  // Limited by demand: no verdict on the service, ...
+  // Where answers come too late, all that waits is hopeless and dropped: the
+  // queue looks empty although the places are taken (Little).
+  taken = IsLate() && throughput * round_mean > kTaken * limit;
+  if (!input.bound && !taken) {  // Limited by demand: no verdict.
     // The largest of many noisy rounds would be far too large.
     served =
         served > 0 ? served + (throughput - served) * kSmoothing : throughput;
     capacity = std::max(capacity, served);
-    // ... except that its answers come too late.
-    if (round_mean > budget * kWaitShare) {
-      limit = std::min(limit, std::max(1., capacity * budget * kServiceShare));
+    if (IsLate()) {
+      limit = std::min(limit, std::max(1., capacity * MostService()));
       ClampLimit();
     }
+    const bool follows = throttled > 0 && throughput > kGrowth * throttled;
+    if (follows && following) Trust(throughput);
+    following = follows;
+    falling = false;
     OpenRound(now);
     return;
   }
 
-  capacity = grew || distrust ? throughput
-                              : capacity + (throughput - capacity) * kSmoothing;
+  following = false;
+  const bool verdict = throttled > 0;
+  const bool low =
+      !verdict && mode != LawMode::kStart && throughput < kCollapse * capacity;
+  const bool fell = low && falling;
+  falling = low;
+  if (low && !fell) {
+    OpenRound(now);
+    return;
+  }
+  if (verdict && EndRebase(throughput, now)) return;
+
+  const double before = capacity;
+  capacity = grew || verdict || (fell && distrust)
+                 ? throughput
+                 : capacity + (throughput - capacity) * kSmoothing;
   capacity_trend =
       capacity_trend > 0
           ? capacity_trend + (throughput - capacity_trend) * kSmoothing
           : throughput;
   capacity_before = std::max(capacity_before, capacity_trend);
   if (grew) {
+    // It followed a higher limit, so what was measured below that is base.
+    if (mode != LawMode::kCruise && before > 0) proved = true;
     events.growth = true;
     if (mode == LawMode::kUp) mode = LawMode::kCruise;
     until_drain = std::max(until_drain, kFirstDrain * Unit());
     SetLimit(kGrowthGain, now);
-  } else if (capacity_trend < kFall * capacity_before && !distrust) {
+  } else if ((fell || capacity_trend < kFall * capacity_before) && !distrust) {
     events.rebase = true;
     capacity = capacity_before;
     Rebase(throughput, now);
   } else if (mode == LawMode::kUp) {
     mode = LawMode::kCruise;
     SetLimit(kHeadroom, now);
-  } else if (until_drain <= 0 && (distrust || input.overloaded)) {
+  } else if (until_drain <= 0 && (distrust || overloaded)) {
     // Otherwise the queue empties by itself: calm samples will say what a drain
     // would, and no request has to wait for it.
     events.drain = true;
@@ -329,9 +418,33 @@ void LimitLaw::EndRound(const LawInput& input, Instant now, LawEvents& events) {
   }
 }
 
+// The raise of the limit was the test.  Throughput that followed it shows that
+// the limit had held the service back, so the new base latency is true; a
+// service that lost capacity does no more with more.
+bool LimitLaw::EndRebase(double throughput, Instant now) {
+  if (throughput <= kGrowth * throttled) {
+    throttled = 0;
+    return false;
+  }
+  Trust(throughput);
+  capacity += (throughput - capacity) * kSmoothing;
+  SetLimit(kHeadroom, now);
+  return true;
+}
+
+void LimitLaw::Trust(double throughput) {
+  throttled = 0;
+  distrust = false;
+  proved = true;
+  capacity_trend = capacity_before = throughput;
+  until_drain = kFirstDrain * Unit();
+}
+
 void LimitLaw::Rebase(double throughput, Instant now) {
   base_latency = limit / throughput;  // Little.
   distrust = true;
+  proved = false;
+  throttled = throughput;
   capacity_trend = throughput;
   until_drain = Unit();
   mode = LawMode::kCruise;
@@ -342,7 +455,9 @@ void LimitLaw::Rebase(double throughput, Instant now) {
 
 void LimitLaw::StepDrain(const LawInput& input, Instant now,
                          LawEvents& events) {
-  if (input.queue_empty) {
+  // A queue that is empty is no lack of demand yet: what waited may have become
+  // hopeless in the meantime.
+  if (input.queue_empty && input.inflight == 0) {
     mode = LawMode::kCruise;
     SetLimit(kHeadroom, now);
     return;
@@ -357,6 +472,7 @@ void LimitLaw::StepDrain(const LawInput& input, Instant now,
       // The first to come back are the short ones.
       if (input.completions < round_size()) return;
       mode = LawMode::kDrainTake;
+      drain_from = now;
       const Instant from = round_from;  // Still those admitted since then.
       OpenRound(from);
       return;
@@ -370,12 +486,20 @@ void LimitLaw::StepDrain(const LawInput& input, Instant now,
 
 void LimitLaw::EndDrain(const LawInput& input, Instant now) {
   const double n = static_cast<double>(input.completions);
-  const double mean = input.latency_sum / n;
+  // Those that finished are the shorter ones, so their mean is too low; those
+  // that were left over from before are the longer ones, so what Little says of
+  // all that hold places is too high.  With heavy tails by a factor, each.
+  const double finished = input.latency_sum / n;
+  const double holding =
+      static_cast<double>(slots()) * ToSeconds(now - drain_from) / n;
+  const double mean = input.bound ? std::sqrt(finished * holding) : finished;
+  throttled = 0;
   variation +=
       (Variation(n, input.latency_sum, input.latency_sq_sum) - variation) *
       kDrainVariationGain;
   const double ratio = mean / base_latency;
   distrust = ratio < kConfirmLow || ratio > kConfirmHigh;
+  proved = !distrust;
   base_latency = distrust ? mean : (base_latency + mean) / 2;
   calm_samples = kSamples * SampleFactor();
   capacity_before = capacity_trend;

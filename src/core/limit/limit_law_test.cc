@@ -40,8 +40,9 @@ Instant Serve(LimitLaw& law, Instant now, double servers, double service,
   input.latency_sum = count * latency;
   input.latency_sq_sum = count * latency * latency * 2;  // Exponential.
   input.bound = bound;
-  input.overloaded = bound;
-  input.inflight = law.mode == LawMode::kDrainWait ? law.slots() : law.slots();
+  input.arrivals = std::llround(bound ? 2 * count : count);
+  input.queued = bound ? 100 : 0;
+  input.inflight = law.slots();
   law.Step(input, now);
   return now;
 }
@@ -77,7 +78,6 @@ TEST(LimitLawTest, StaysBetweenFloorAndCeilingWhateverItIsTold) {
       input.latency_sum = latency * static_cast<double>(input.completions);
       input.latency_sq_sum = input.latency_sum * latency * 3;
       input.bound = random.Next() % 2 == 0;
-      input.overloaded = random.Next() % 2 == 0;
       input.calm = static_cast<int64_t>(random.Next() % 3);
       input.calm_sum = latency * static_cast<double>(input.calm);
       input.arrivals = static_cast<int64_t>(random.Next() % 100);
@@ -85,6 +85,7 @@ TEST(LimitLawTest, StaysBetweenFloorAndCeilingWhateverItIsTold) {
       input.budget_sum =
           static_cast<double>(input.arrivals) * random.Exponential(.5);
       input.inflight = static_cast<int64_t>(random.Next() % 100);
+      input.queued = static_cast<int64_t>(random.Next() % 1000);
       input.queue_formed = random.Next() % 8 == 0;
       input.queue_empty = random.Next() % 8 == 0;
       law.Step(input, now);
@@ -188,6 +189,201 @@ TEST(LimitLawTest, DemandIsRightFromTheFirstArrivalsOn) {
     law.Step(input, now);
   }
   EXPECT_NEAR(law.demand(), 400, 5);
+}
+
+// A law that cruises before 16 servers of 10 ms.
+LimitLaw Cruising(Instant& now) {
+  LimitLaw law = MakeLaw();
+  now = kStart;
+  for (int i = 0; i < 60; ++i) now = Serve(law, now, 16, .01);
+  while (law.mode != LawMode::kCruise) now = Serve(law, now, 16, .01);
+  return law;
+}
+
+TEST(LimitLawTest, OnePoorRoundIsAPauseAndChangesNothing) {
+  Instant now{};
+  LimitLaw law = Cruising(now);
+  const double capacity = law.capacity;
+  const double base = law.base_latency;
+  const int64_t slots = law.slots();
+  for (int pause = 0; pause < 10; ++pause) {
+    now = Serve(law, now, 2, .01);
+    EXPECT_NEAR(law.capacity, capacity, 1e-6 * capacity);
+    EXPECT_EQ(law.base_latency, base);
+    EXPECT_EQ(law.slots(), slots);
+    now = Serve(law, now, 16, .01);
+  }
+  EXPECT_FALSE(law.distrust);
+}
+
+TEST(LimitLawTest, ASlowDependencyIsBelievedWhenThroughputFollowsTheLimit) {
+  // 160 at a time would be needed; the limit is about 24.
+  Instant now{};
+  LimitLaw law = Cruising(now);
+  int drains = 0;
+  for (int i = 0; i < 6; ++i) {
+    now = Serve(law, now, 160, .1);
+    drains += law.mode == LawMode::kDrainWait;
+  }
+  EXPECT_EQ(drains, 0);
+  EXPECT_FALSE(law.distrust);
+  EXPECT_NEAR(law.base_latency, .1, .01);
+  EXPECT_GE(law.slots(), 160);
+}
+
+TEST(LimitLawTest, LostCapacityIsFoundByADrainAsThroughputFollowsNot) {
+  Instant now{};
+  LimitLaw law = Cruising(now);
+  bool drained = false;
+  for (int i = 0; i < 30; ++i) {
+    now = Serve(law, now, 6, .01);
+    drained = drained || law.mode == LawMode::kDrainWait;
+  }
+  EXPECT_TRUE(drained);
+  EXPECT_NEAR(law.capacity, 600, 30);
+  EXPECT_LE(law.slots(), 14);
+}
+
+TEST(LimitLawTest, ADrainGoesOnWhenWhatWaitedWasDroppedAsHopeless) {
+  Instant now{};
+  LimitLaw law = Cruising(now);
+  while (law.mode != LawMode::kDrainWait) now = Serve(law, now, 6, .01);
+  LawInput input;
+  input.queue_empty = true;
+  input.inflight = law.slots() + 1;
+  law.Step(input, now + milliseconds(1));
+  EXPECT_EQ(law.mode, LawMode::kDrainWait);
+  input.inflight = 0;
+  law.Step(input, now + milliseconds(2));
+  EXPECT_EQ(law.mode, LawMode::kCruise);
+}
+
+TEST(LimitLawTest, NoDrainIsDueWhenAFloodBeginsAfterACalm) {
+  Instant now{};
+  LimitLaw law = Cruising(now);
+  law.until_drain = -1000;
+  law.overloaded = false;
+  LawInput input;
+  input.calm = 100;
+  input.calm_sum = 100 * law.base_latency;
+  law.Step(input, now);
+  for (int i = 0; i < 100; ++i) {
+    now = Serve(law, now, 16, .01);
+    ASSERT_EQ(law.mode, LawMode::kCruise) << i;
+  }
+}
+
+TEST(LimitLawTest, NothingIsCalmInAnOverload) {
+  Instant now{};
+  LimitLaw law = Cruising(now);
+  const double base = law.base_latency;
+  LawInput input;
+  input.calm = 100;
+  input.calm_sum = 100 * .005;
+  law.overloaded = true;
+  law.Step(input, now + milliseconds(1));
+  EXPECT_EQ(law.base_latency, base);
+  law.overloaded = false;
+  law.Step(input, now + milliseconds(2));
+  EXPECT_LT(law.base_latency, base);
+}
+
+// A limit far too large: all that waits is hopeless and dropped, the queue is
+// empty, and no round would ever be bound.
+TEST(LimitLawTest, AnswersThatAllComeTooLateAreAVerdictWithoutAQueue) {
+  Instant now{};
+  LimitLaw law = Cruising(now);
+  law.limit = 300;
+  law.capacity = 1600;
+  law.base_latency = .2;
+  law.proved = false;
+  for (int i = 0; i < 20; ++i) {
+    const double slots = static_cast<double>(law.slots());
+    LawInput input;
+    // Within the round it is known how late they are when the queue forms.
+    input.completions = 1;
+    input.latency_sum = slots / 400;
+    law.Step(input, now);
+    now = std::max(law.round_end(), now + FromSeconds(1));
+    input.completions = std::max<int64_t>(law.round_size(), 400);
+    input.latency_sum = static_cast<double>(input.completions) * slots / 400;
+    input.latency_sq_sum = 2 * input.latency_sum * slots / 400;
+    input.arrivals = 2 * input.completions;
+    input.inflight = law.slots();
+    input.queue_formed = i % 2 == 0;
+    law.Step(input, now);
+  }
+  EXPECT_LE(law.limit / 400, .25);  // Half of the budget: not late any more.
+}
+
+TEST(LimitLawTest, ABaseLatencyOfHalfTheBudgetIsLeftInService) {
+  LimitLaw law = MakeLaw();  // With half a second for each.
+  Instant now = kStart;
+  for (int i = 0; i < 60; ++i) now = Serve(law, now, 64, .25);
+  EXPECT_NEAR(law.capacity, 256, 13);
+  EXPECT_GE(law.slots(), 64);
+  // And the queueing that it allows in the service is a third of what is left.
+  EXPECT_LE(law.limit, law.capacity * (.25 + .25 / 3) * 1.05);
+}
+
+TEST(LimitLawTest, ASlowDependencyIsBelievedInCalmToo) {
+  Instant now{};
+  LimitLaw law = Cruising(now);
+  now = Serve(law, now, 160, .1);
+  now = Serve(law, now, 160, .1);
+  ASSERT_TRUE(law.distrust);
+  // Demand is what the dependency held back, and not more.
+  now = Serve(law, now, 160, .1, /*bound=*/false, 1000);
+  EXPECT_TRUE(law.distrust) << "one round may be a burst of short ones";
+  now = Serve(law, now, 160, .1, /*bound=*/false, 1000);
+  EXPECT_FALSE(law.distrust);
+  EXPECT_NEAR(law.base_latency, .1, .02);
+}
+
+// Steps the law every 5 ms with `demand` arrivals per second.
+Instant Offer(LimitLaw& law, Instant now, double demand, Duration time,
+              int64_t queued = 0) {
+  for (const Instant end = now + time; now < end;) {
+    now += milliseconds(5);
+    LawInput input;
+    input.bound = true;
+    input.queued = queued;
+    input.arrivals = std::llround(demand * .005);
+    law.Step(input, now);
+  }
+  return now;
+}
+
+TEST(LimitLawTest, ABurstIsNoOverloadAndAFloodIsOneAtOnce) {
+  Instant now{};
+  LimitLaw law = Cruising(now);
+  now = Offer(law, now, 400, seconds(2));
+  ASSERT_FALSE(law.overloaded);
+  now = Offer(law, now, 3200, milliseconds(80));
+  now = Offer(law, now, 1000, milliseconds(500));
+  EXPECT_FALSE(law.overloaded) << "128 more than could be served, once";
+  now = Offer(law, now, 16000, milliseconds(40));
+  EXPECT_TRUE(law.overloaded);
+}
+
+TEST(LimitLawTest, AnOverloadLastsUntilAllThatWasOfferedCouldBeServed) {
+  Instant now{};
+  LimitLaw law = Cruising(now);
+  now = Offer(law, now, 3200, seconds(2));
+  ASSERT_TRUE(law.overloaded);
+  // Nothing waits, since the excess has been refused: no end yet.
+  now = Offer(law, now, 1500, milliseconds(100));
+  EXPECT_TRUE(law.overloaded);
+  now = Offer(law, now, 800, seconds(1));
+  EXPECT_FALSE(law.overloaded);
+}
+
+TEST(LimitLawTest, WhatWaitsIsOfferedWorkWhateverCapacityIsThought) {
+  Instant now{};
+  LimitLaw law = Cruising(now);
+  now = Offer(law, now, 400, seconds(2));
+  now = Offer(law, now, 1500, milliseconds(50), /*queued=*/500);
+  EXPECT_TRUE(law.overloaded);
 }
 
 TEST(LimitLawTest, NothingIsShedForOverloadWhileTheSearchGoesOn) {
