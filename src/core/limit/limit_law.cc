@@ -492,7 +492,9 @@ void LimitLaw::EndDrain(const LawInput& input, Instant now) {
   const double finished = input.latency_sum / n;
   const double holding =
       static_cast<double>(slots()) * ToSeconds(now - drain_from) / n;
-  const double mean = input.bound ? std::sqrt(finished * holding) : finished;
+  // Workers do not all have the same now, so the time may be none or less.
+  const double mean =
+      input.bound && holding > 0 ? std::sqrt(finished * holding) : finished;
   throttled = 0;
   variation +=
       (Variation(n, input.latency_sum, input.latency_sq_sum) - variation) *

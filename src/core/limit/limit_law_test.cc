@@ -88,12 +88,15 @@ TEST(LimitLawTest, StaysBetweenFloorAndCeilingWhateverItIsTold) {
       input.queued = static_cast<int64_t>(random.Next() % 1000);
       input.queue_formed = random.Next() % 8 == 0;
       input.queue_empty = random.Next() % 8 == 0;
-      law.Step(input, now);
+      // Workers do not all have the same now.
+      const bool late = random.Next() % 4 == 0;
+      law.Step(input, late ? now - FromSeconds(random.Exponential(.02)) : now);
       ASSERT_GE(law.slots(), config.floor);
       ASSERT_LE(law.slots(), config.ceiling);
       ASSERT_TRUE(std::isfinite(law.capacity) && law.capacity >= 0);
       ASSERT_TRUE(std::isfinite(law.base_latency) && law.base_latency >= 0);
       ASSERT_TRUE(std::isfinite(law.variation) && law.variation >= 0);
+      ASSERT_TRUE(std::isfinite(law.excess) && law.excess >= 0);
       ASSERT_GE(law.queue_target(), 4);
     }
   }
