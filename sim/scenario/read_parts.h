@@ -56,6 +56,13 @@ Load ReadLoad(const config::Section& section, std::string_view key,
               std::string_view rate_key, std::string_view about,
               double capacity);
 
+// `[retries]`.
+Retries ReadRetries(const config::Section& root);
+
+// `[client_guard]`, which does what `scenario`'s other callers do unless it
+// says otherwise.
+CallerRules ReadCallers(const config::Section& root, const Scenario& scenario);
+
 // `[expect]`.
 std::vector<Bound> ReadBounds(const config::Section& root,
                               const Scenario& scenario);

@@ -119,8 +119,8 @@ TEST_P(WorkersAndSeeds, HalfOfTheServersLostIsHalfOfTheWorkLostNotMore) {
   EXPECT_GE(result.served[0], .995);
 }
 
-// Of a deadline of one second; a third of it was once all that service was
-// given, and such a limit holds itself down to nothing.
+// A limit of capacity times a third of the deadline, whatever a request takes,
+// would hold itself down to nothing here.
 TEST(GuardServiceTest, AServiceThatTakesHalfOfItsDeadlineDoesAllItsWork) {
   for (const double service_time : {.3, .4, .5}) {
     for (const double load : {.7, 2.}) {

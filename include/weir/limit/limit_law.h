@@ -165,10 +165,13 @@ struct LimitLaw {
   }
 
  private:
+  // The share of Slack() that waiting may take, unless demand exceeds capacity.
+  static constexpr double kWaitShare = 1. / 2;
+
   double SampleFactor() const;
   double Unit() const;
   double ProvedBase() const;
-  double Slack() const;
+  double Slack() const;  // What a proved base leaves of the budget, s.
   double MostService() const;
   bool IsLate() const;
   double BaseOr(double fallback) const;
@@ -176,6 +179,7 @@ struct LimitLaw {
   void ClampLimit();
   void OpenRound(Instant from);
   void Learn(const LawInput& input);
+  void FollowDemand(const LawInput& input, Instant now);
   void FollowExcess(const LawInput& input, double elapsed);
   void Rebase(double throughput, Instant now);
   bool EndRebase(double throughput, Instant now);
