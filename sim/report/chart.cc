@@ -16,7 +16,7 @@ namespace {
 // are drawn on a grid four times as fine, in whole numbers.
 constexpr int kFine = 4;
 constexpr int kLineHeight = 13;
-constexpr size_t kLabelCharacters = 13;
+constexpr size_t kLabelCharacters = 12;
 
 struct Frame {
   int width;
@@ -41,7 +41,8 @@ struct Frame {
     return static_cast<int>(std::lround((1 - place) * plot_height() * kFine));
   }
 };
-constexpr Frame kFrame = {400, 226, 52, 92, 16, 24};
+// To the right there is room for a label of the broadest of the fonts.
+constexpr Frame kFrame = {400, 226, 52, 100, 16, 24};
 
 std::string Curve(const Frame& frame, const Axis& axis, const Points& points) {
   const std::vector<double>& values = points.values;

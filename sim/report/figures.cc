@@ -35,7 +35,8 @@ constexpr Column kColumns[] = {
     {"amplification", "Attempts", "per request", 1, 2, false,
      "tries that reached the service for each request, retries included"},
     {"fairness", "Fairness", "0 to 1", 1, 3, true,
-     "Jain's index over the clients of a class, of the classes the least"},
+     "Jain's index over what the clients of a class got of their dues; of the "
+     "classes the least"},
     {"others_good_ratio", "Others", "%", 100, 1, true,
      "answered in time for the clients that do not ask for too much"},
     {"inversions_per_1000", "Inversions", "per 1000", 1, 1, false,
@@ -106,26 +107,33 @@ bool Speaks(const Column& column,
   });
 }
 
+std::vector<std::optional<Spread>> ValuesOf(const Study& study,
+                                            const Column& column) {
+  std::vector<std::optional<Spread>> values;
+  for (const Algorithm& algorithm : study.algorithms) {
+    values.push_back(FigureOf(algorithm, column.figure));
+  }
+  return values;
+}
+
 std::vector<Cells> AllCells(const Study& study) {
   std::vector<Cells> columns;
-  const auto add = [&](const Column& column, const auto& value_of) {
-    std::vector<std::optional<Spread>> values;
-    for (const Algorithm& algorithm : study.algorithms) {
-      values.push_back(value_of(algorithm));
-    }
+  const auto add = [&](const Column& column,
+                       const std::vector<std::optional<Spread>>& values) {
     if (Speaks(column, values)) columns.push_back(Fill(study, column, values));
   };
   for (const Column& column : kColumns) {
-    add(column, [&](const Algorithm& algorithm) {
-      return FigureOf(algorithm, column.figure);
-    });
+    add(column, ValuesOf(study, column));
     if (column.figure != kWork || study.classes.size() < 2) continue;
     // Next to the work done: what became of those that matter most.
     const Column vital = {"", study.classes[0], "% in time", 100, 1, true, ""};
-    add(vital, [](const Algorithm& algorithm) {
-      return algorithm.class_good_ratio.empty() ? std::nullopt
-                                                : algorithm.class_good_ratio[0];
-    });
+    std::vector<std::optional<Spread>> values;
+    for (const Algorithm& algorithm : study.algorithms) {
+      values.push_back(algorithm.class_good_ratio.empty()
+                           ? std::nullopt
+                           : algorithm.class_good_ratio[0]);
+    }
+    add(vital, values);
   }
   return columns;
 }
@@ -225,7 +233,7 @@ std::string FiguresTable(const Study& study) {
   for (const size_t i : ByWork(study.algorithms)) {
     html += fmt::format("<tr{}><th scope=\"row\">{}</th>",
                         i == 0 ? " class=\"ours\"" : "",
-                        Escaped(study.algorithms[i].name));
+                        Breakable(study.algorithms[i].name));
     for (const Cells& column : columns) html += column.cells[i];
     html += "</tr>\n";
   }
@@ -235,15 +243,11 @@ std::string FiguresTable(const Study& study) {
 std::string Meanings(const Page& page) {
   std::string html;
   for (const Column& column : kColumns) {
-    const bool used = std::any_of(
+    const bool shown = std::any_of(
         page.studies.begin(), page.studies.end(), [&](const Study& study) {
-          return std::any_of(
-              study.algorithms.begin(), study.algorithms.end(),
-              [&](const Algorithm& algorithm) {
-                return FigureOf(algorithm, column.figure).has_value();
-              });
+          return Speaks(column, ValuesOf(study, column));
         });
-    if (!used) continue;
+    if (!shown) continue;
     html += fmt::format("<dt>{}</dt><dd>{}</dd>\n", Escaped(column.title),
                         Escaped(column.meaning));
   }

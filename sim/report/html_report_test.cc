@@ -76,7 +76,8 @@ class Reader {
     if (closed) tag.remove_suffix(1);
     const std::string name(tag.substr(0, tag.find(' ')));
     tag.remove_prefix(name.size());
-    static const std::set<std::string> kVoid = {"meta", "input", "br"};
+    static const std::set<std::string> kVoid = {"meta", "input", "br",
+                                               "wbr"};
     if (!closed && kVoid.count(name) == 0) open_.push_back(name);
     return Attributes(tag);
   }
@@ -108,6 +109,42 @@ class Reader {
   std::vector<std::string> open_;
   std::set<std::string> ids_;
 };
+
+// What stands between `open` and `close`, each time.
+std::vector<std::string> Between(const std::string& text,
+                                 const std::string& open,
+                                 const std::string& close) {
+  std::vector<std::string> parts;
+  for (size_t at = text.find(open); at != std::string::npos;
+       at = text.find(open, at)) {
+    at += open.size();
+    parts.push_back(text.substr(at, text.find(close, at) - at));
+  }
+  return parts;
+}
+
+// Tables of `html` with a column in which no row says anything, and rows that
+// have more or fewer cells than others.
+std::vector<std::string> TablesWithHoles(const std::string& html) {
+  std::vector<std::string> found;
+  for (const std::string& table : Between(html, "<table", "</table>")) {
+    const std::string body = Between(table, "<tbody>", "</tbody>").at(0);
+    std::vector<bool> said;
+    bool ragged = false;
+    for (const std::string& row : Between(body, "<tr", "</tr>")) {
+      const auto cells = Between(row, "<td", "</td>");
+      ragged = ragged || (!said.empty() && said.size() != cells.size());
+      said.resize(cells.size());
+      for (size_t i = 0; i < cells.size(); ++i) {
+        said[i] = said[i] || cells[i].substr(cells[i].find('>') + 1) != "–";
+      }
+    }
+    if (ragged || std::count(said.begin(), said.end(), false) > 0) {
+      found.push_back(table.substr(0, 300));
+    }
+  }
+  return found;
+}
 
 void ExpectWellFormed(const std::string& html) {
   Reader reader;
@@ -235,6 +272,82 @@ TEST(HtmlReportTest, OneScenarioIsOpenManyAreFoldedBehindTheOverview) {
     EXPECT_THAT(many, HasSubstr("href=\"#study-" + std::to_string(i) + "\""));
     EXPECT_THAT(many, HasSubstr(" id=\"study-" + std::to_string(i) + "\""));
   }
+}
+
+TEST(HtmlReportTest, WhatWasNotPlayedHasNoColumn) {
+  Page page = SamplePage(3, 2, 9);  // a2, which page.drawn has, is not in it.
+  EXPECT_THAT(TablesWithHoles(HtmlReport(page)), testing::IsEmpty());
+  page.drawn = {"fixed", "a1", "a0"};
+  const std::string html = HtmlReport(page);
+  EXPECT_THAT(TablesWithHoles(html), testing::IsEmpty());
+  const std::string group = "<th scope=\"colgroup\" colspan=\"2\">";
+  EXPECT_EQ(Count(html, group + "fixed"), 0u);
+  EXPECT_EQ(Count(html, group + "a1"), 1u);
+  EXPECT_EQ(Count(html, group + "a0"), 1u);
+}
+
+TEST(HtmlReportTest, WhatNoScenarioHasHasNoColumn) {
+  Page page = SamplePage(2, 3, 9);
+  for (Study& study : page.studies) {
+    study.classes.clear();
+    for (Algorithm& algorithm : study.algorithms) {
+      algorithm.rival = false;
+      algorithm.class_good_ratio.clear();
+    }
+  }
+  const std::string html = HtmlReport(page);
+  EXPECT_THAT(TablesWithHoles(html), testing::IsEmpty());
+  EXPECT_THAT(html, Not(HasSubstr("best rival")));
+  EXPECT_THAT(html, Not(HasSubstr("goals met")));
+  EXPECT_THAT(html, Not(HasSubstr("first class")));
+  // One of them has.
+  page.studies[1].goals = {{"work_ratio", .9, true}};
+  page.studies[1].algorithms[0].at_goals = {Spread{1, 1, 1}};
+  EXPECT_EQ(Count(HtmlReport(page), ">goals met</th>"), 2u);
+}
+
+TEST(TablesWithHolesTest, SeesEmptyAndMissingCells) {
+  const auto table = [](const std::string& rows) {
+    return "<table><tbody>" + rows + "</tbody></table>";
+  };
+  EXPECT_THAT(TablesWithHoles(table("<tr><td>–</td></tr><tr><td>1</td></tr>")),
+              testing::IsEmpty());
+  EXPECT_THAT(TablesWithHoles(table("<tr><td>1</td><td class=\"a\">–</td></tr>")),
+              testing::SizeIs(1));
+  EXPECT_THAT(TablesWithHoles(table("<tr><td>1</td></tr><tr></tr>")),
+              testing::SizeIs(1));
+}
+
+TEST(HtmlReportTest, EveryTableScrollsByItself) {
+  for (const size_t studies : {1u, 4u}) {
+    const std::string html = HtmlReport(SamplePage(studies, 12, 9));
+    const auto regions = Between(html, "<div class=\"scroll\"", "</div>");
+    EXPECT_EQ(regions.size(), Count(html, "<table")) << studies;
+    for (const std::string& region : regions) {
+      EXPECT_EQ(Count(region, "<table"), 1u);
+      EXPECT_EQ(Count(region, "</table>"), 1u);
+    }
+  }
+}
+
+TEST(HtmlReportTest, LongNamesBreakAtTheirSeparators) {
+  Page page = SamplePage(2, 3, 9);
+  for (Study& study : page.studies) {
+    study.algorithms[1].name = "trpc-high-percentile+queue@plain";
+  }
+  const std::string html = HtmlReport(page);
+  // Figures of both, ranks, and three tables of all algorithms.
+  EXPECT_EQ(Count(html,
+                  "<th scope=\"row\">trpc-<wbr>high-<wbr>percentile+<wbr>queue"
+                  "@<wbr>plain</th>"),
+            6u);
+}
+
+TEST(HtmlReportTest, OnlyFiguresThatAreShownAreExplained) {
+  Page page = SamplePage(1, 3, 9);
+  EXPECT_THAT(HtmlReport(page), Not(HasSubstr("<dt>Attempts</dt>")));
+  page.studies[0].algorithms[2].figures["amplification"] = {1.5, 1.4, 1.6};
+  EXPECT_THAT(HtmlReport(page), HasSubstr("<dt>Attempts</dt>"));
 }
 
 TEST(HtmlReportTest, TheLeadNamesTheWorstScenarioAndTheBestRival) {

@@ -153,7 +153,8 @@ const std::string* FirstName(const Page& page) {
 }
 
 std::string Link(size_t study, const std::string& name) {
-  return fmt::format("<a href=\"#{}\">{}</a>", StudyId(study), Escaped(name));
+  return fmt::format("<a href=\"#{}\">{}</a>", StudyId(study),
+                     Breakable(name));
 }
 
 size_t Shade(double ratio) {
@@ -240,7 +241,7 @@ std::string Matrix(const Page& page, const std::vector<Row>& rows,
     html += fmt::format(
         "<tr{}><th scope=\"row\">{}</th>",
         first != nullptr && row.name == *first ? " class=\"ours\"" : "",
-        Escaped(row.name));
+        Breakable(row.name));
     if (sums) {
       html += fmt::format("<td>{}</td><td>{}</td>", Grouped(row.least * 100, 1),
                           Grouped(row.median * 100, 1));
@@ -270,6 +271,18 @@ const Algorithm* Find(const Study& study, const std::string& name) {
   return nullptr;
 }
 
+// Those of page.drawn that were played and have no columns yet.
+std::vector<std::string> Wanted(const Page& page, const std::string* first) {
+  std::vector<std::string> wanted;
+  for (const std::string& name : page.drawn) {
+    const bool played = std::any_of(
+        page.studies.begin(), page.studies.end(),
+        [&](const Study& study) { return Find(study, name) != nullptr; });
+    if (played && (first == nullptr || name != *first)) wanted.push_back(name);
+  }
+  return wanted;
+}
+
 std::string Glance(const Page& page) {
   const std::string* const first = FirstName(page);
   std::string head;
@@ -278,32 +291,40 @@ std::string Glance(const Page& page) {
     head += fmt::format("<th scope=\"colgroup\" colspan=\"2\">{}</th>",
                         Escaped(name));
     under +=
-        "<th scope=\"col\" class=\"gap\">work %</th><th scope=\"col\">p99</th>";
+        "<th scope=\"col\" class=\"gap\">work\u00a0%</th>"
+        "<th scope=\"col\">p99</th>";
   };
   add_head(first != nullptr ? *first : "–");
-  head += "<th scope=\"colgroup\" colspan=\"3\">best rival</th>";
-  under +=
-      "<th scope=\"col\" class=\"gap name\">name</th><th scope=\"col\">work "
-      "%</th>"
-      "<th scope=\"col\">p99</th>";
-  for (const std::string& name : page.drawn) add_head(name);
+  const bool rivals = std::any_of(
+      page.studies.begin(), page.studies.end(), [](const Study& study) {
+        return BestRival(study.algorithms).has_value();
+      });
+  if (rivals) {
+    head += "<th scope=\"colgroup\" colspan=\"3\">best rival</th>";
+    under +=
+        "<th scope=\"col\" class=\"gap name\">name</th>"
+        "<th scope=\"col\">work\u00a0%</th><th scope=\"col\">p99</th>";
+  }
+  const std::vector<std::string> wanted = Wanted(page, first);
+  for (const std::string& name : wanted) add_head(name);
   std::string html = fmt::format(
       "<table class=\"glance\"><caption><span>Scenarios at a glance, medians "
-      "over "
-      "the "
-      "seeds. The best rival is the one that did most work.</span></caption>\n"
+      "over the seeds.{}</span></caption>\n"
       "<thead><tr><th scope=\"col\" rowspan=\"2\">Scenario</th>{}</tr>\n"
       "<tr>{}</tr></thead>\n<tbody>\n",
-      head, under);
+      rivals ? " The best rival is the one that did most work." : "", head,
+      under);
   for (size_t s = 0; s < page.studies.size(); ++s) {
     const Study& study = page.studies[s];
     const auto rival = BestRival(study.algorithms);
     html += "<tr><th scope=\"row\">" + Link(s, study.name) + "</th>" +
-            Pair(study.algorithms.empty() ? nullptr : &study.algorithms[0]) +
-            "<td class=\"gap name\">" +
-            (rival ? Escaped(study.algorithms[*rival].name) : "–") + "</td>" +
-            Pair(rival ? &study.algorithms[*rival] : nullptr);
-    for (const std::string& name : page.drawn) html += Pair(Find(study, name));
+            Pair(study.algorithms.empty() ? nullptr : &study.algorithms[0]);
+    if (rivals) {
+      html += "<td class=\"gap name\">" +
+              (rival ? Escaped(study.algorithms[*rival].name) : "–") +
+              "</td>" + Pair(rival ? &study.algorithms[*rival] : nullptr);
+    }
+    for (const std::string& name : wanted) html += Pair(Find(study, name));
     html += "</tr>\n";
   }
   return Scrolled("Scenarios at a glance", html + "</tbody></table>");

@@ -90,9 +90,12 @@ grid-template-columns:1.2rem minmax(0,1fr);align-items:baseline}
 summary h2{margin:0;display:inline}summary p{margin:.1rem 0 0;grid-column:2;max-width:none}
 summary:focus-visible,a:focus-visible,input:focus-visible,.scroll:focus-visible{outline:2px solid var(--c0);outline-offset:2px}
 .body{padding:0 0 2.2rem}.only{border:0!important}
-.scroll{overflow-x:auto;margin:.6rem 0;-webkit-overflow-scrolling:touch}
+/* A shadow at the side where there is more, which scrolls away with its cover. */
+.scroll{overflow-x:auto;margin:.6rem 0 1.4rem;-webkit-overflow-scrolling:touch;background:linear-gradient(90deg,var(--bg),transparent) 0/2rem 100% local no-repeat,
+linear-gradient(270deg,var(--bg),transparent) 100%/2rem 100% local no-repeat,linear-gradient(90deg,rgb(128 128 128/.4),transparent) 0/.7rem 100% no-repeat,linear-gradient(270deg,rgb(128 128 128/.4),transparent) 100%/.7rem 100% no-repeat}
 table{border-collapse:collapse;font-size:.875rem;line-height:1.35;font-variant-numeric:tabular-nums}
-caption{text-align:left;padding:0 0 .4rem;font-size:.875rem;line-height:1.45}caption span{display:block;position:sticky;left:0;max-width:min(46rem,calc(100vw - 2rem))}
+caption{text-align:left;padding:0 0 .4rem;font-size:.875rem;line-height:1.45}
+caption span{display:block;position:sticky;left:0;width:max-content;max-width:min(46rem,calc(100vw - 2rem))}
 th,td{padding:.32rem .6rem;text-align:right;white-space:nowrap;border-bottom:1px solid var(--line);vertical-align:baseline}
 thead th{font-weight:600;vertical-align:bottom;white-space:normal;line-height:1.25}
 thead small{display:block;font-weight:400;white-space:nowrap}
@@ -142,14 +145,15 @@ th,td{padding:.32rem .5rem}th:first-child{min-width:6.5rem;max-width:8rem;overfl
 // scrolled.
 constexpr std::string_view kPrintRules = R"(
 @page{margin:13mm 11mm}
-body{max-width:none;padding:0;font-size:10pt;background:none}
-h1{font-size:17pt}h2{font-size:12.5pt}h1,h2,h3,h3+p,.pick,figcaption,summary{break-after:avoid}
-.study{break-before:page;border:0}.only{break-before:auto}
-.study::details-content{content-visibility:visible;display:block}
-.study>summary::before{display:none}.study>summary{display:block}
+html{font-size:9pt}
+body{max-width:none;padding:0;font-size:9.5pt;background:none}
+h1,h2,h3,h2+p,h3+p,.chips,.pick,figcaption,summary{break-after:avoid}
+main>h2:has(+.study),.study+.study{break-before:page}.study,.study:last-of-type{border:0}
+.study::details-content,.goals::details-content{content-visibility:visible;display:block}
+.study>summary::before{display:none}.study>summary{display:block}.goals>summary{list-style:none}
 .pick legend,.pick input,.pick details>summary,.screen{display:none}
-.pick label:has(:not(:checked)){display:none}
-.charts{grid-template-columns:1fr 1fr;gap:8pt 14pt}.scroll{overflow:visible}
+.pick label:has(input:not(:checked)){display:none}
+.charts{grid-template-columns:1fr 1fr;gap:8pt 14pt}.scroll{overflow:visible;background:none;break-inside:avoid}caption span{max-width:46rem}
 table{font-size:7.6pt}th,td{padding:1.6pt 3.2pt}td.gap,th.gap{padding-left:6pt}th:first-child{position:static}
 thead{display:table-header-group}tr,pre,dl{break-inside:avoid}
 .matrix{font-size:6.6pt}.matrix td{padding:1.4pt 1.8pt}.q1,.q2,.q3,.q4,.key,svg{-webkit-print-color-adjust:exact;print-color-adjust:exact}
@@ -158,7 +162,7 @@ a{color:inherit;text-decoration:none}
 
 constexpr std::string_view kScript = R"(<script>
 (function(){
-var folded=document.querySelectorAll("details.study"),closed=[];
+var folded=document.querySelectorAll("details.study,details.goals"),closed=[];
 addEventListener("beforeprint",function(){folded.forEach(function(d){if(!d.open){d.open=true;closed.push(d)}})});
 addEventListener("afterprint",function(){closed.forEach(function(d){d.open=false});closed=[]});
 function follow(){var d=location.hash&&document.getElementById(location.hash.slice(1));

@@ -91,6 +91,20 @@ std::string Escaped(std::string_view text) {
   return out;
 }
 
+std::string Breakable(std::string_view name) {
+  constexpr std::string_view kSeparators = "-+@_/.";
+  std::string out;
+  while (!name.empty()) {
+    const size_t separator = name.find_first_of(kSeparators);
+    const size_t end =
+        separator == std::string_view::npos ? name.size() : separator + 1;
+    out += Escaped(name.substr(0, end));
+    name.remove_prefix(end);
+    if (!name.empty()) out += "<wbr>";
+  }
+  return out;
+}
+
 std::string Shortened(std::string_view text, size_t most) {
   std::vector<size_t> begins;  // Of each character.
   for (size_t i = 0; i < text.size();) {

@@ -14,6 +14,10 @@ namespace weir::sim_report {
 // UTF-8 become U+FFFD.
 std::string Escaped(std::string_view text);
 
+// The same for names in narrow columns: they may be broken behind -, +, @, _, /
+// and dots.
+std::string Breakable(std::string_view name);
+
 // At most `most` characters, with an ellipsis for those that were left out.
 // Names often differ at their ends, so some of the end stays.
 std::string Shortened(std::string_view text, size_t most);
