@@ -138,9 +138,10 @@ class ReloadTest(WorkersTest):
         nginx.reload()
         after = region(self.service)
         self.assertEqual(after["offered_total"], before["offered_total"])
-        self.assertEqual(after["capacity_per_s"], before["capacity_per_s"])
-        self.assertEqual(after["base_latency_us"], before["base_latency_us"])
         self.assertEqual(after["limit"], before["limit"])
+        # What the workers had measured and not yet handed over may still move them.
+        for learned in ("capacity_per_s", "base_latency_us"):
+            self.assertAlmostEqual(after[learned] / before[learned], 1, delta=.2)
         self.assertEqual(nginx.get("/").status, 200)
 
     def test_a_reload_under_load_loses_no_request(self):
