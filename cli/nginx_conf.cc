@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <string_view>
+#include <thread>
 
 namespace weir::cli {
 namespace {
@@ -88,6 +89,11 @@ bool IsProgram(const fs::path& path) {
 }
 
 }  // namespace
+
+int DefaultNginxWorkers() {
+  return static_cast<int>(
+      std::clamp(std::thread::hardware_concurrency(), 1U, 32U));
+}
 
 std::string NginxQuoted(std::string_view text) {
   std::string quoted = "\"";

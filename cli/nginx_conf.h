@@ -13,6 +13,9 @@
 
 namespace weir::cli {
 
+// One for each core, 32 at most.
+int DefaultNginxWorkers();
+
 struct NginxConf {
   std::string module;  // The .so; absolute.
   std::string policy;  // Absolute.

@@ -205,6 +205,9 @@ std::string CommandOf(const SimOptions& options, const std::string& scenarios,
     if (!value.empty()) command += fmt::format(" {} {}", name, value);
   };
   add("--policy", options.policy);
+  if (options.guard_workers != 1) {
+    add("--guard-workers", std::to_string(options.guard_workers));
+  }
   if (options.algorithm != "weir") add("--algorithm", options.algorithm);
   add("--against", options.against);
   add("--seeds",
@@ -275,7 +278,7 @@ int Play(const SimOptions& options, std::vector<Played> all) {
   const auto algorithms = sim::FindAlgorithms(
       options.algorithm +
           (options.against.empty() ? "" : "," + options.against),
-      policy);
+      policy, options.guard_workers);
   if (!algorithms) return Fail(kWrongInput, algorithms.error().message);
 
   sim::StudyOptions study;
@@ -407,6 +410,12 @@ void AddSimCommand(CLI::App& app, Action& action) {
   command->add_option("--rivals-from", options->rivals_from,
                       "With --matrix: the JSON of an earlier one; its rivals "
                       "are not played again");
+  command
+      ->add_option("--guard-workers", options->guard_workers,
+                   "Processes over which each guard is spread, as over the "
+                   "workers of nginx")
+      ->check(CLI::Range(1, 32))
+      ->capture_default_str();
   command->add_option("--threads", options->threads,
                       "Runs at a time; default: one for each core");
   command->add_flag("--json", options->json,

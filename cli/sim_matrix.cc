@@ -113,6 +113,9 @@ std::string CommandOf(const SimOptions& options, const std::string& seeds) {
     if (!value.empty()) command += fmt::format(" {} {}", name, value);
   };
   add("--policy", options.policy);
+  if (options.guard_workers != 1) {
+    add("--guard-workers", std::to_string(options.guard_workers));
+  }
   if (options.algorithm != "weir") add("--algorithm", options.algorithm);
   add("--against", options.against);
   add("--rivals-from", options.rivals_from);
@@ -176,7 +179,8 @@ int RunMatrix(const SimOptions& options) {
     list += fmt::format(",{}", kEverybody);
   }
   const auto algorithms =
-      sim::FindAlgorithms(fmt::format("{},{}", list, kMutants), policy);
+      sim::FindAlgorithms(fmt::format("{},{}", list, kMutants), policy,
+                          options.guard_workers);
   if (!algorithms) return Fail(kWrongInput, algorithms.error().message);
   const std::string seeds = options.seeds.empty() ? "1-10" : options.seeds;
   const auto parsed = ParseSeeds(seeds);

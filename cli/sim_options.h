@@ -29,6 +29,7 @@ struct SimOptions {
   bool json = false;
   bool matrix = false;
   int threads = 0;
+  int guard_workers = 1;
 };
 
 // "3", "1-10", "1,4,7-9"; nothing when it is something else.

@@ -20,7 +20,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -62,6 +61,7 @@ struct Options {
   int workers = 0;
   uint16_t port = 0;
   bool demo = false;
+  bool guarded_only = false;
   bool json = false;
   std::optional<uint64_t> seed;
   double scale = 1;
@@ -134,7 +134,8 @@ class Instance {
   std::optional<Failure> AwaitPort(const HostPort& at, std::string_view name);
   int PlayDemo() const;
   Result<Report> Play(uint16_t port, std::string_view name) const;
-  void PrintDemo(const Report& with, const Report& without) const;
+  void PrintDemo(const Report& with,
+                 const std::optional<Report>& without) const;
 
   bool has_sample() const { return options_.upstream.empty(); }
   uint64_t seed() const { return options_.seed.value_or(scenario_->seed); }
@@ -176,6 +177,9 @@ std::optional<Failure> Instance::Check() {
   }
   if (options_.json && !options_.demo) {
     return Failure{kWrongInput, "--json is for --demo"};
+  }
+  if (options_.guarded_only && !options_.demo) {
+    return Failure{kWrongInput, "--guarded-only is for --demo"};
   }
   if (auto failure = CheckPolicy()) return failure;
   if (auto failure = CheckService()) return failure;
@@ -407,9 +411,13 @@ int Instance::RunDemo() {
 int Instance::PlayDemo() const {
   const Result<Report> with = Play(guarded_port_, "with weir");
   if (!with) return Fail(kCouldNotRun, with.error().message);
-  const Result<Report> without = Play(unguarded_port_, "without");
-  if (!without) return Fail(kCouldNotRun, without.error().message);
-  PrintDemo(*with, *without);
+  std::optional<Report> without;
+  if (!options_.guarded_only) {
+    Result<Report> played = Play(unguarded_port_, "without");
+    if (!played) return Fail(kCouldNotRun, played.error().message);
+    without = *std::move(played);
+  }
+  PrintDemo(*with, without);
   if (!with->invalid.empty()) {
     return Fail(kCouldNotRun, "these figures mean nothing: " + with->invalid);
   }
@@ -433,12 +441,18 @@ Result<Report> Instance::Play(uint16_t port, std::string_view name) const {
                   {.target = target, .seed = seed(), .progress = {}});
 }
 
-void Instance::PrintDemo(const Report& with, const Report& without) const {
-  fmt::print("{}\n",
-             ToText(with, "with weir", without, "without", scenario_->timeout));
+void Instance::PrintDemo(const Report& with,
+                         const std::optional<Report>& without) const {
+  if (!without) {
+    fmt::print("{}\n", ToText(with, scenario_->timeout));
+    if (options_.json) fmt::print("{{\"protected\": {}}}\n", ToJson(with));
+    return;
+  }
+  fmt::print("{}\n", ToText(with, "with weir", *without, "without",
+                            scenario_->timeout));
   if (options_.json) {
     fmt::print("{{\"protected\": {}, \"unprotected\": {}}}\n", ToJson(with),
-               ToJson(without));
+               ToJson(*without));
   }
 }
 
@@ -457,8 +471,7 @@ int Run(const Options& options) {
 
 void AddUpCommand(CLI::App& app, Action& action) {
   auto options = std::make_shared<Options>();
-  options->workers = static_cast<int>(
-      std::clamp(std::thread::hardware_concurrency(), 1U, 32U));
+  options->workers = DefaultNginxWorkers();
   CLI::App* command = app.add_subcommand(
       "up", "Start nginx with weir in front of a service, on the loopback");
   command
@@ -491,6 +504,8 @@ void AddUpCommand(CLI::App& app, Action& action) {
       ->capture_default_str();
   command->add_flag("--demo", options->demo,
                     "Storm both ports, print them side by side, stop");
+  command->add_flag("--guarded-only", options->guarded_only,
+                    "With --demo: leave the port without weir alone");
   command->add_flag("--json", options->json,
                     "With --demo: the last line is one JSON object");
   command->callback(

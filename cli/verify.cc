@@ -15,6 +15,7 @@
 #include "agreement.h"
 #include "backend_service.h"
 #include "command.h"
+#include "nginx_conf.h"
 #include "process.h"
 #include "scratch.h"
 #include "up_policy.h"
@@ -35,6 +36,7 @@ struct Options {
   std::string policy;
   double scale = 1;
   int seeds = 1;
+  int guard_workers = 0;
   Tolerance tolerance;
   bool json = false;
 };
@@ -73,8 +75,9 @@ Result<json> RealRuns::Play(uint64_t seed) {
   const Result<pid_t> pid = children_.Start(
       {.name = "weir up",
        .argv = {std::filesystem::read_symlink("/proc/self/exe", ignored), "up",
-                "--demo", "--json", "--scenario", options_.scenario, "--policy",
-                policy_, "--scale", fmt::format("{}", options_.scale), "--seed",
+                "--demo", "--guarded-only", "--json", "--scenario",
+                options_.scenario, "--policy", policy_, "--workers",
+                std::to_string(options_.guard_workers), "--scale", fmt::format("{}", options_.scale), "--seed",
                 std::to_string(seed)},
        .log = log});
   if (!pid) return pid.error();
@@ -177,17 +180,16 @@ int Run(const Options& options) {
     return Fail(kCouldNotRun, error->message);
   }
   const sim::Algorithm weir =
-      sim::Weir("weir", std::make_shared<const Policy>(*policy), false);
+      sim::Weir("weir", std::make_shared<const Policy>(*policy), false,
+                options.guard_workers);
   std::vector<json> simulated;
   std::vector<json> real;
   for (int i = 0; i < options.seeds; ++i) {
     const uint64_t seed = scenario->seed + static_cast<uint64_t>(i);
     simulated.push_back(json::parse(
         ToJson(sim::Simulate(*scenario, weir, {.seed = seed}).report)));
-    fmt::print(stderr,
-               "for real, seed {}: {:.0f} s with weir, then as long "
-               "without\n",
-               seed, ToSeconds(scenario->length()));
+    fmt::print(stderr, "for real, seed {}: {:.0f} s\n", seed,
+               ToSeconds(scenario->length()));
     auto report = real_runs.Play(seed);
     if (!report) return Fail(kCouldNotRun, report.error().message);
     real.push_back(*std::move(report));
@@ -207,6 +209,7 @@ int Run(const Options& options) {
 
 void AddVerifyCommand(CLI::App& app, Action& action) {
   auto options = std::make_shared<Options>();
+  options->guard_workers = DefaultNginxWorkers();
   CLI::App* command = app.add_subcommand(
       "verify", "Play a scenario simulated and for real, and compare");
   command->add_option("scenario", options->scenario, "Scenario file")
@@ -220,6 +223,11 @@ void AddVerifyCommand(CLI::App& app, Action& action) {
       ->add_option("--scale", options->scale,
                    "Multiply the lengths of phases, and when things change")
       ->check(CLI::Range(0.001, 1000.))
+      ->capture_default_str();
+  command
+      ->add_option("--guard-workers", options->guard_workers,
+                   "Workers of nginx, over which the guard is spread")
+      ->check(CLI::Range(1, 32))
       ->capture_default_str();
   command->add_option("--seeds", options->seeds, "Runs, of which the median")
       ->check(CLI::Range(1, 100))

@@ -71,9 +71,11 @@ std::string NearestCallers(std::string_view name) {
 
 // What stands before the replicas under a name, or under one for several.
 std::vector<Algorithm> FindServers(
-    std::string_view whole, const std::shared_ptr<const Policy>& policy) {
+    std::string_view whole, const std::shared_ptr<const Policy>& policy,
+    int guard_workers) {
   if (whole == "weir" || whole == "weir-known") {
-    return {Weir(std::string(whole), policy, whole == "weir-known")};
+    return {Weir(std::string(whole), policy, whole == "weir-known",
+                 guard_workers)};
   }
   const bool queued = whole.ends_with(kQueue);
   const std::string_view name =
@@ -98,14 +100,16 @@ std::vector<Algorithm> FindServers(
 }  // namespace
 
 Result<std::vector<Algorithm>> FindAlgorithms(
-    std::string_view list, std::shared_ptr<const Policy> policy) {
+    std::string_view list, std::shared_ptr<const Policy> policy,
+    int guard_workers) {
   std::vector<Algorithm> found;
   while (!list.empty()) {
     const size_t comma = std::min(list.find(','), list.size());
     const std::string_view whole = list.substr(0, comma);
     list.remove_prefix(std::min(comma + 1, list.size()));
     const size_t at = whole.find('@');
-    std::vector<Algorithm> servers = FindServers(whole.substr(0, at), policy);
+    std::vector<Algorithm> servers =
+        FindServers(whole.substr(0, at), policy, guard_workers);
     if (servers.empty()) {
       std::string_view name = whole.substr(0, at);
       if (name.ends_with(kQueue)) name.remove_suffix(kQueue.size());

@@ -1,4 +1,5 @@
-// The guard of production behind the gate of a simulated replica.
+// The guard of production behind the gate of a simulated replica: one, or some
+// that share a region as the workers of nginx do.
 
 #include <algorithm>
 #include <cstdint>
@@ -11,30 +12,30 @@
 #include "weir/region.h"
 #include "weir/sim/algorithms.h"
 #include "weir/sim/gate.h"
+#include "weir/splitmix64.h"
 #include "weir/waiter.h"
 
 namespace weir::sim {
 
 namespace {
 
-class GuardGate final : public Gate, private Handler {
+class GuardGate final : public Gate {
  public:
-  GuardGate(std::shared_ptr<const Policy> policy, const GateContext& context)
+  GuardGate(const std::shared_ptr<const Policy>& policy, int workers,
+            const GateContext& context)
       : events_(context.events),
         host_(context.host),
+        seed_(context.seed),
         region_(*policy, context.events.now()) {
     for (const scenario::Route& route : context.scenario.routes) {
       resources_.push_back(policy->FindResource(route.name).value_or(0));
     }
-    // A region of its own cannot be full, and the policy was checked.
-    const int shard = region_->ClaimShard({.pid = 1}).value_or(0);
-    guard_ = std::move(
-                 Guard::Make(std::move(policy), *region_, shard, events_.now()))
-                 .value();
+    for (int i = 0; i < workers; ++i) {
+      workers_.push_back(std::make_unique<Worker>(*this, policy, i));
+    }
   }
 
   ~GuardGate() override {
-    events_.Cancel(timer_);
     slots_.clear();  // Permits and waiters go before their guard.
   }
 
@@ -42,54 +43,93 @@ class GuardGate final : public Gate, private Handler {
     Slot& slot = SlotOf(visit);
     Request request = visit.request;
     request.resource = resources_[request.resource];
-    Admission admission = guard_->Admit(request, slot, now);
+    slot.worker = WorkerOf(visit);
+    Admission admission = slot.worker->guard->Admit(request, slot, now);
     slot.permit = std::move(admission.permit);
     return admission.decision;
   }
 
   void Settle(Instant now) override {
-    while (Waiter* waiter = guard_->NextDecided()) {
-      auto& slot = static_cast<Slot&>(*waiter);
-      Visit& visit = *slot.visit;
-      if (slot.decision().verdict == Verdict::kAdmit) {
-        slot.permit = slot.TakePermit();
-        host_.RunWaiting(visit);
-      } else {
-        host_.RefuseWaiting(visit, slot.decision());
-      }
-    }
-    const Instant wake = guard_->NextWake();
-    if (wake == kNever) return;
-    // An earlier timer is left alone: it looks again when it fires.
-    if (events_.Pending(timer_) && timer_at_ <= wake) return;
-    events_.Cancel(timer_);
-    timer_at_ = std::max(wake, now);
-    timer_ = events_.At(timer_at_, *this);
+    for (const auto& worker : workers_) worker->Settle(now);
   }
 
   void Finish(Visit& visit, Outcome outcome, Instant now) override {
-    guard_->Finish(std::move(SlotOf(visit).permit), outcome, now);
-    Settle(now);
+    Slot& slot = SlotOf(visit);
+    slot.worker->guard->Finish(std::move(slot.permit), outcome, now);
+    slot.worker->Settle(now);
   }
 
   void Cancel(Visit& visit, Instant now) override {
-    guard_->Cancel(SlotOf(visit), now);
-    Settle(now);
+    Slot& slot = SlotOf(visit);
+    slot.worker->guard->Cancel(slot, now);
+    slot.worker->Settle(now);
   }
 
   bool Turn(Visit&, Duration, Instant) override { return true; }
-  double limit() const override { return static_cast<double>(guard_->limit()); }
-  int64_t waiting() const override { return guard_->waiting(); }
+  double limit() const override {
+    return static_cast<double>(workers_[0]->guard->limit());
+  }
+  int64_t waiting() const override {
+    int64_t sum = 0;
+    for (const auto& worker : workers_) sum += worker->guard->waiting();
+    return sum;
+  }
 
  private:
+  struct Worker final : Handler {
+    Worker(GuardGate& owner, const std::shared_ptr<const Policy>& policy,
+           int number)
+        : gate(owner) {
+      // A region of its own cannot be full, and the policy was checked.
+      const int shard =
+          gate.region_->ClaimShard({.pid = number + 1}).value_or(0);
+      guard = std::move(Guard::Make(policy, *gate.region_, shard,
+                                    gate.events_.now()))
+                  .value();
+    }
+    ~Worker() { gate.events_.Cancel(timer); }
+
+    void Settle(Instant now) {
+      while (Waiter* waiter = guard->NextDecided()) {
+        auto& slot = static_cast<Slot&>(*waiter);
+        Visit& visit = *slot.visit;
+        if (slot.decision().verdict == Verdict::kAdmit) {
+          slot.permit = slot.TakePermit();
+          gate.host_.RunWaiting(visit);
+        } else {
+          gate.host_.RefuseWaiting(visit, slot.decision());
+        }
+      }
+      const Instant wake = guard->NextWake();
+      if (wake == kNever) return;
+      // An earlier timer is left alone: it looks again when it fires.
+      if (gate.events_.Pending(timer) && timer_at <= wake) return;
+      gate.events_.Cancel(timer);
+      timer_at = std::max(wake, now);
+      timer = gate.events_.At(timer_at, *this);
+    }
+
+    void OnEvent(Instant now, uint64_t) override {
+      guard->Tick(now);
+      Settle(now);
+    }
+
+    GuardGate& gate;
+    std::unique_ptr<Guard> guard;
+    Timer timer;
+    Instant timer_at{};
+  };
+
   struct Slot : Waiter {
     Visit* visit = nullptr;
+    Worker* worker = nullptr;
     Permit permit;
   };
 
-  void OnEvent(Instant now, uint64_t) override {
-    guard_->Tick(now);
-    Settle(now);
+  // Which connection it came over, and so to which worker, is chance.
+  Worker* WorkerOf(const Visit& visit) const {
+    const size_t n = workers_.size();
+    return workers_[n == 1 ? 0 : Mix64(seed_ ^ visit.number) % n].get();
   }
 
   Slot& SlotOf(Visit& visit) {
@@ -102,12 +142,11 @@ class GuardGate final : public Gate, private Handler {
 
   EventQueue& events_;
   GateHost& host_;
+  const uint64_t seed_;
   HeapRegion region_;
   std::vector<uint16_t> resources_;  // Of each route.
-  std::unique_ptr<Guard> guard_;
+  std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::unique_ptr<Slot>> slots_;  // By index of the visit.
-  Timer timer_;
-  Instant timer_at_{};
 };
 
 }  // namespace
@@ -124,16 +163,17 @@ Policy DefaultPolicy(const scenario::Scenario& scenario) {
 }
 
 Algorithm Weir(std::string name, std::shared_ptr<const Policy> policy,
-               bool known_workers) {
+               bool known_workers, int guard_workers) {
   Algorithm algorithm;
   algorithm.name = std::move(name);
-  algorithm.make = [policy, known_workers](const GateContext& context) {
+  algorithm.make = [policy, known_workers,
+                    guard_workers](const GateContext& context) {
     Policy own = policy ? *policy : DefaultPolicy(context.scenario);
     if (known_workers) {
       own.workers = context.scenario.tiers[context.tier].workers;
     }
     return std::make_unique<GuardGate>(
-        std::make_shared<const Policy>(std::move(own)), context);
+        std::make_shared<const Policy>(std::move(own)), guard_workers, context);
   };
   algorithm.callers.kind = CallerSide::Kind::kGuard;
   algorithm.tells_level = true;

@@ -423,6 +423,24 @@ TEST(ClosedClientsTest, AskBetweenTheirTimesOnly) {
   EXPECT_EQ(outcomes.report.phases[2].offered, 0u);
 }
 
+TEST(WorldTest, AGuardOfSeveralWorkersLosesNoWorkAndNoVitalRequest) {
+  Scenario scenario = MakeScenario(16, 3, 20s);
+  scenario.classes = {{.criticality = Criticality::kVital, .share = .1},
+                      {.criticality = Criticality::kSheddable, .share = .9}};
+  std::vector<std::string> reports;
+  for (const int workers : {1, 2, 8}) {
+    const scenario::Report report =
+        Simulate(scenario, Weir("weir", nullptr, false, workers), {.seed = 1})
+            .report;
+    EXPECT_GT(Metric(report.all, "work_ratio"), .98) << workers;
+    EXPECT_GT(Metric(report.classes[0], "good_ratio"), .999) << workers;
+    reports.push_back(scenario::ToJson(report));
+  }
+  // Each worker has a queue of its own, so these are other runs.
+  EXPECT_NE(reports[0], reports[1]);
+  EXPECT_NE(reports[1], reports[2]);
+}
+
 TEST(StudyTest, ThreadsChangeNoResult) {
   const Scenario scenario = MakeScenario(8, 1.5, 3s);
   Result<std::vector<Algorithm>> algorithms =

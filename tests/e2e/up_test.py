@@ -187,7 +187,7 @@ class UpTest(unittest.TestCase):
         self.assertIn("nothing was started", done.stderr)
 
     def test_input_that_makes_no_sense_is_refused(self):
-        for arguments in (["--upstream", "nonsense"], ["--json"], ["--workers", "0"],
+        for arguments in (["--upstream", "nonsense"], ["--json"], ["--guarded-only"], ["--workers", "0"],
                           ["--demo", "--upstream", "127.0.0.1:1"], ["--nonsense"],
                           ["--scenario", self.folder / "none.toml"]):
             with self.subTest(arguments):
@@ -212,6 +212,13 @@ class UpTest(unittest.TestCase):
         self.assertGreater(flood["protected"]["good"], 2 * flood["unprotected"]["good"])
         self.assertEqual(result["unprotected"]["shed"], 0)
         self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_the_guarded_port_may_be_stormed_alone(self):
+        done = self.run_up("--scenario", SCENARIO, "--scale", ".3",
+                           "--demo", "--guarded-only", "--json")
+        self.assertNotEqual(done.returncode, 2, done.stderr)
+        self.assertEqual(list(json.loads(done.stdout.splitlines()[-1])), ["protected"])
+        self.assertNotIn("without: ", done.stderr)
 
 
 if __name__ == "__main__":

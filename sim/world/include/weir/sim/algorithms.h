@@ -31,14 +31,17 @@ Policy DefaultPolicy(const scenario::Scenario& scenario);
 
 // A guard before each replica.  `policy` must pass Policy::Check(); routes
 // that it does not name are its first resource.  Null: DefaultPolicy().
+// `guard_workers`: processes that share the region, as nginx's workers do; each
+// visit comes to one of them by chance.
 Algorithm Weir(std::string name, std::shared_ptr<const Policy> policy,
-               bool known_workers);
+               bool known_workers, int guard_workers = 1);
 
 // The algorithms of a list such as "weir,envoy,fixed+queue".  A vendor's name
 // stands for all of its laws, "all" for everything but mutants.  The error
 // names the nearest known name.
 Result<std::vector<Algorithm>> FindAlgorithms(
-    std::string_view list, std::shared_ptr<const Policy> policy);
+    std::string_view list, std::shared_ptr<const Policy> policy,
+    int guard_workers = 1);
 
 }  // namespace weir::sim
 
