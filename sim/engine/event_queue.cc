@@ -1,9 +1,11 @@
 #include "weir/sim/event_queue.h"
 
 #include <algorithm>
-#include <cassert>
+#include <bit>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
+#include <utility>
 
 namespace weir::sim {
 
@@ -35,9 +37,67 @@ EventQueue::Entry EventQueue::Take(Instant when, Handler& handler, uint64_t arg,
 
 Timer EventQueue::At(Instant when, Handler& handler, uint64_t arg) {
   const Entry entry = Take(when, handler, arg, /*in_lane=*/false);
-  heap_.emplace_back();
-  SiftUp(heap_.size() - 1, entry);
+  Put(entry);
   return Timer(entry.order);
+}
+
+void EventQueue::Put(const Entry& entry) {
+  const int64_t slot = WheelSlotOf(entry.when);
+  if (slot <= wheel_at_) {
+    heap_.emplace_back();
+    SiftUp(heap_.size() - 1, entry);
+  } else if (slot < wheel_end_) {
+    const size_t index = static_cast<size_t>(slot) % kWheelSlots;
+    wheel_[index].push_back(entry);
+    occupied_[index / 64] |= uint64_t{1} << index % 64;
+  } else {
+    beyond_.push_back(entry);
+  }
+}
+
+// Makes the next slot that holds anything the heap, unless that has something.
+void EventQueue::Fill() {
+  while (heap_.empty()) {
+    // Slots up to wheel_at_ are empty, and those of the end are the last ones.
+    size_t word = 0;
+    while (word < occupied_.size() && occupied_[word] == 0) ++word;
+    if (word == occupied_.size()) {
+      if (!TurnWheel()) return;
+      continue;
+    }
+    const size_t index =
+        word * 64 + static_cast<size_t>(std::countr_zero(occupied_[word]));
+    occupied_[word] &= occupied_[word] - 1;
+    wheel_at_ = wheel_end_ - static_cast<int64_t>(kWheelSlots - index);
+    for (const Entry& entry : wheel_[index]) {
+      if (!Dead(entry)) heap_.push_back(entry);
+    }
+    wheel_[index].clear();
+    if (heap_.size() < 2) continue;
+    for (size_t i = (heap_.size() - 2) / kArity + 1; i-- > 0;) {
+      SiftDown(i, heap_[i]);
+    }
+  }
+}
+
+// Goes on to the turn of the first that is beyond this one; false: there is
+// none.  The wheel must be empty.
+bool EventQueue::TurnWheel() {
+  int64_t first = std::numeric_limits<int64_t>::max();
+  size_t kept = 0;
+  for (const Entry& entry : beyond_) {
+    if (Dead(entry)) continue;
+    first = std::min(first, entry.when);
+    beyond_[kept++] = entry;
+  }
+  beyond_.resize(kept);
+  if (kept == 0) return false;
+  constexpr auto kSlots = static_cast<int64_t>(kWheelSlots);
+  wheel_end_ = (WheelSlotOf(first) / kSlots + 1) * kSlots;
+  wheel_at_ = wheel_end_ - kSlots - 1;
+  const std::vector<Entry> entries = std::exchange(beyond_, {});
+  for (const Entry& entry : entries) Put(entry);
+  return true;
 }
 
 Timer EventQueue::InOrder(Instant when, Handler& handler, uint64_t arg) {
@@ -51,11 +111,11 @@ Timer EventQueue::InOrder(Instant when, Handler& handler, uint64_t arg) {
 void EventQueue::Cancel(Timer& timer) {
   if (Pending(timer)) {
     const uint32_t slot = SlotOf(timer.order_);
-    const bool in_lane = pool_[slot].in_lane;
+    // Many are cancelled at once: what a refusal answers waits no longer.
+    if (pool_[slot].in_lane && lane_.back().order == timer.order_) {
+      lane_.pop_back();
+    }
     Release(slot);
-    // Below this size a sweep saves nothing worth its call.
-    constexpr size_t kMinSweep = 256;
-    if (!in_lane && ++dead_ > kMinSweep && dead_ > heap_.size() / 2) Sweep();
   }
   timer = Timer();
 }
@@ -63,10 +123,8 @@ void EventQueue::Cancel(Timer& timer) {
 void EventQueue::RunUntil(Instant end) {
   const int64_t until = end.time_since_epoch().count();
   for (;;) {
-    while (!heap_.empty() && Dead(heap_.front())) {
-      --dead_;
-      PopRoot();
-    }
+    while (!heap_.empty() && Dead(heap_.front())) PopRoot();
+    if (heap_.empty()) Fill();
     while (lane_head_ < lane_.size() && Dead(lane_[lane_head_])) PopLane();
     const bool from_lane =
         lane_head_ < lane_.size() &&
@@ -145,19 +203,6 @@ void EventQueue::SiftDown(size_t hole, Entry entry) {
     hole = least;
   }
   heap_[hole] = entry;
-}
-
-// The heap's order is total, so rebuilding it changes no outcome.
-void EventQueue::Sweep() {
-  size_t kept = 0;
-  for (const Entry& entry : heap_) {
-    if (!Dead(entry)) heap_[kept++] = entry;
-  }
-  heap_.resize(kept);
-  dead_ = 0;
-  for (size_t i = kept < 2 ? 0 : (kept - 2) / kArity + 1; i-- > 0;) {
-    SiftDown(i, heap_[i]);
-  }
 }
 
 }  // namespace weir::sim

@@ -74,9 +74,16 @@ TEST(EventQueueTest, AHandleOfAnEventThatRanCancelsNothing) {
 }
 
 // Goal: any mix of scheduling, in the heap and in the lane, of cancelling and
-// running agrees with a sorted list.  Method: 200 000 random steps; the model
-// is searched linearly.
-TEST(EventQueueTest, AgreesWithASortedListUnderRandomUse) {
+// running agrees with a sorted list.  Method: 70 000 random steps each, with events
+// at most so far away that all lie in one slot of the wheel, in a hundred, or
+// several turns of it ahead; the model is searched linearly.
+class EventQueueDistanceTest : public testing::TestWithParam<int64_t> {};
+
+INSTANTIATE_TEST_SUITE_P(Unit, EventQueueDistanceTest,
+                         testing::Values(1, 1'000'000, 100'000'000));
+
+TEST_P(EventQueueDistanceTest, AgreesWithASortedListUnderRandomUse) {
+  const int64_t unit = GetParam();
   struct Model {
     int64_t when;
     uint64_t arg;
@@ -88,13 +95,15 @@ TEST(EventQueueTest, AgreesWithASortedListUnderRandomUse) {
   std::vector<std::pair<int64_t, uint64_t>> expected;
   scenario::Random random(17);
   int64_t now = 0;
-  for (uint64_t step = 0; step < 200'000; ++step) {
+  for (uint64_t step = 0; step < 70'000; ++step) {
     const uint32_t choice = random.Below(10);
     if (choice < 5 || model.empty()) {
       // Of those for the lane, some are too early for it.
       const bool lane = choice < 2;
-      const auto ahead = static_cast<int64_t>(
-          lane ? 45 + random.Below(step % 100 < 90 ? 1 : 9) : random.Below(50));
+      const auto ahead =
+          unit * static_cast<int64_t>(
+                     lane ? 45 + random.Below(step % 100 < 90 ? 1 : 9)
+                          : random.Below(50));
       const Instant when(Duration(now + ahead));
       model.push_back({now + ahead, step,
                        lane ? queue.InOrder(when, recorder, step)
@@ -104,7 +113,7 @@ TEST(EventQueueTest, AgreesWithASortedListUnderRandomUse) {
       queue.Cancel(model[victim].timer);
       model.erase(model.begin() + static_cast<std::ptrdiff_t>(victim));
     } else {
-      now += random.Below(4);
+      now += unit * static_cast<int64_t>(random.Below(4));
       std::stable_sort(
           model.begin(), model.end(),
           [](const Model& a, const Model& b) { return a.when < b.when; });
@@ -121,6 +130,22 @@ TEST(EventQueueTest, AgreesWithASortedListUnderRandomUse) {
   }
   EXPECT_EQ(recorder.seen, expected);
   EXPECT_EQ(queue.executed(), expected.size());
+}
+
+TEST(EventQueueTest, OneThatIsFarAwayRunsInItsTurn) {
+  EventQueue queue;
+  Recorder recorder;
+  queue.At(kStart + 24h, recorder, 3);
+  Timer cancelled = queue.At(kStart + 2h, recorder, 9);
+  queue.At(kStart + 24h + 1ns, recorder, 4);
+  queue.At(kStart + 1h, recorder, 1);
+  queue.Cancel(cancelled);
+  queue.RunUntil(kStart + 23h);
+  queue.At(kStart + 23h + 1ms, recorder, 2);
+  queue.RunUntil(kStart + 25h);
+  std::vector<uint64_t> order;
+  for (const auto& [when, arg] : recorder.seen) order.push_back(arg);
+  EXPECT_EQ(order, (std::vector<uint64_t>{1, 2, 3, 4}));
 }
 
 TEST(EventQueueTest, WhatIsCancelledInTheLaneIsNeitherPendingNorRun) {
