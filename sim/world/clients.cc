@@ -246,9 +246,6 @@ void Clients::Attempt(Operation& operation) {
   visit.tier = 0;
   visit.cls = arrival.cls;
   visit.number = scenario::AttemptNumber(arrival.number, visit.attempt);
-  visit.demand = visit.attempt == 0
-                     ? operation.demand
-                     : fabric_.DrawDemand(0, visit.number, arrival.route);
   visit.sent = now;
   visit.request.resource = arrival.route;
   visit.request.criticality = cls.criticality;

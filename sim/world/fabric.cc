@@ -81,23 +81,31 @@ Fabric::~Fabric() = default;
 
 Demand Fabric::DrawDemand(size_t tier, uint64_t number, uint16_t route) const {
   Demand demands{};
-  const scenario::Tier& t = scenario.tiers[tier];
-  const Duration at = events.now().time_since_epoch();
-  for (size_t i = 0; i < t.stages.size(); ++i) {
-    const Stage& stage = t.stages[i];
-    Duration& demand = demands[i];
-    demand = Duration(-1);
-    if (stage.route && *stage.route != route) continue;
-    if (stage.ratio < 1) {
-      // A stream of its own, so that the ratio does not change the times.
-      scenario::Random random(scenario::Mix(seed) + number,
-                              scenario::kService + 256 * tier + 128 + i);
-      if (random.Uniform() >= stage.ratio) continue;
-    }
-    demand = varies_[tier] ? DrawFor(SpanAt(t, i, at), seed, tier, i, number)
-                           : DrawFor(stage.time, seed, tier, i, number);
+  for (size_t i = 0; i < scenario.tiers[tier].stages.size(); ++i) {
+    demands[i] = DrawStage(tier, i, number, route, events.now());
   }
   return demands;
+}
+
+Duration Fabric::DrawStage(size_t tier, size_t stage, uint64_t number,
+                           uint16_t route, Instant at) const {
+  const scenario::Tier& t = scenario.tiers[tier];
+  if (!Takes(t.stages[stage], route, seed, tier, stage, number)) {
+    return Duration(-1);
+  }
+  if (!varies_[tier]) {
+    return DrawFor(t.stages[stage].time, seed, tier, stage, number);
+  }
+  return DrawFor(SpanAt(t, stage, at.time_since_epoch()), seed, tier, stage,
+                 number);
+}
+
+Duration Fabric::DemandOf(const Visit& visit) {
+  if (visit.parent == kNone && visit.attempt == 0) {
+    return operations[visit.operation].demand[visit.stage];
+  }
+  return DrawStage(visit.tier, visit.stage, visit.number,
+                   visit.request.resource, visit.sent);
 }
 
 Need Fabric::Foresee(size_t tier, uint64_t number, uint16_t route,
@@ -286,7 +294,6 @@ void Fabric::SendCall(Visit& parent, Visit& child) {
   }
   child.request.attempt =
       static_cast<uint8_t>(std::clamp(child.client_call.attempts - 1, 0, 255));
-  child.demand = DrawDemand(child.tier, child.number, child.request.resource);
   child.sent = events.now();
   Send(child);
 }

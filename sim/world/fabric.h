@@ -39,8 +39,7 @@ class Fabric final : private Handler {
          const RunOptions& options);
   ~Fabric();
 
-  // Sends a visit, whose tier and demand are set, to one of that tier's
-  // replicas.
+  // Sends a visit, whose tier is set, to one of that tier's replicas.
   void Send(Visit& visit);
   // The replica is done with the visit, whose ending is set: brings the answer
   // back to whoever made it, and the visit back to the pool.
@@ -55,6 +54,9 @@ class Fabric final : private Handler {
 
   // SplitMix64 what each stage takes of attempt `number` at this instant.
   Demand DrawDemand(size_t tier, uint64_t number, uint16_t route) const;
+  // The same of the stage that `visit` is in, as drawn when it was sent; most
+  // attempts of a storm are refused and need none.
+  Duration DemandOf(const Visit& visit);
   // All that a request which demands so much of a tier's own stages will ask
   // of the whole world, calls included.
   Need Foresee(size_t tier, uint64_t number, uint16_t route,
@@ -94,6 +96,8 @@ class Fabric final : private Handler {
   void OnChildAnswer(Visit& parent, Visit& child);
   void EndCall(Visit& parent, Visit& child);
   GuardCaller& CallerOf(const Visit& parent, size_t tier);
+  Duration DrawStage(size_t tier, size_t stage, uint64_t number, uint16_t route,
+                     Instant at) const;
   Duration DrawDelay(size_t tier, uint64_t number, uint64_t way) const;
 
   // Index of each stage's resource in the oracle; kNone for io.

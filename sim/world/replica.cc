@@ -122,7 +122,7 @@ void Replica::Run(Visit& visit) {
 
 void Replica::RunStage(Visit& visit) {
   for (; visit.stage < tier_.stages.size(); ++visit.stage) {
-    const Duration demand = visit.demand[visit.stage];
+    const Duration demand = fabric_.DemandOf(visit);
     if (demand <= Duration{}) continue;
     const Stage& stage = tier_.stages[visit.stage];
     switch (stage.kind) {
@@ -156,7 +156,7 @@ void Replica::OnWorkDone(Work& work, Instant) {
     Leave(visit);
     return;
   }
-  visit.spent += visit.demand[visit.stage];
+  visit.spent += work.demand();
   ++visit.stage;
   RunStage(visit);
 }

@@ -33,6 +33,8 @@ class Work {
   // Whether it waits for a worker, or has one.
   bool waiting() const { return state_ == State::kWaiting; }
   bool in_service() const { return state_ == State::kInService; }
+  // What it was last added with.
+  Duration demand() const { return demand_; }
 
  private:
   friend class Processor;

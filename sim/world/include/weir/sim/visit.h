@@ -76,8 +76,7 @@ struct Visit : Work {
   Instant started{};         // When its gate let it run.
   int32_t inflight_before = 0;  // Of its gate, then.
   Duration spent{};             // Service time it has taken, io not counted.
-  Demand demand{};
-  Timer timer;  // Of an io stage or of its journey.
+  Timer timer;                  // Of an io stage or of its journey.
   Timer deadline_timer;
   // Of those that wait in a gate's own queue.
   Visit* next_waiting = nullptr;
