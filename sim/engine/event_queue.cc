@@ -70,7 +70,10 @@ void EventQueue::Fill() {
     occupied_[word] &= occupied_[word] - 1;
     wheel_at_ = wheel_end_ - static_cast<int64_t>(kWheelSlots - index);
     for (const Entry& entry : wheel_[index]) {
-      if (!Dead(entry)) heap_.push_back(entry);
+      if (Dead(entry)) continue;
+      const Event& event = pool_[SlotOf(entry.order)];
+      event.handler->Expect(event.arg);
+      heap_.push_back(entry);
     }
     wheel_[index].clear();
     if (heap_.size() < 2) continue;
@@ -162,6 +165,14 @@ void EventQueue::Release(uint32_t slot) {
 // What was taken stays in front until it is half of the lane, so that moving
 // the rest up costs each entry one move.
 void EventQueue::PopLane() {
+  // So far ahead that the cache has time, and near enough to be still there.
+  constexpr size_t kAhead = 8;
+  if (lane_head_ + 2 * kAhead < lane_.size()) {
+    __builtin_prefetch(&pool_[SlotOf(lane_[lane_head_ + 2 * kAhead].order)]);
+    const Entry& entry = lane_[lane_head_ + kAhead];
+    const Event& event = pool_[SlotOf(entry.order)];
+    if (event.order == entry.order) event.handler->Expect(event.arg);
+  }
   if (++lane_head_ == lane_.size()) {
     lane_.clear();
     lane_head_ = 0;

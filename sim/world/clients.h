@@ -41,6 +41,7 @@ class Clients final : public EntryCaller, private Handler {
   };
 
   void OnEvent(Instant now, uint64_t arg) override;
+  void Expect(uint64_t arg) override;
   void ScheduleArrival();
   void MakeClosed();
   // The closed client's next number: what its thinking and all that its

@@ -39,6 +39,9 @@ class Handler {
  public:
   // `arg` is what At() was given.  May schedule and cancel.
   virtual void OnEvent(Instant now, uint64_t arg) = 0;
+  // It comes soon, unless it is cancelled: may bring into the cache what it
+  // will touch, and nothing else.
+  virtual void Expect(uint64_t) {}
 
  protected:
   ~Handler() = default;
@@ -99,12 +102,11 @@ class EventQueue {
     int64_t when = 0;
     uint64_t order = 0;  // Sequence number << kSlotBits | slot.
 
+    __extension__ using Wide = unsigned __int128;
+
     bool Before(const Entry& other) const { return Key() < other.Key(); }
     // Instants are not negative.  One number is compared without a branch.
-    __extension__ unsigned __int128 Key() const {
-      __extension__ using Wide = unsigned __int128;
-      return static_cast<Wide>(when) << 64 | order;
-    }
+    Wide Key() const { return static_cast<Wide>(when) << 64 | order; }
   };
   struct Event {
     Handler* handler = nullptr;

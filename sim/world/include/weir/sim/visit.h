@@ -86,7 +86,8 @@ struct Visit : Work {
   Visit* previous_here = nullptr;
 };
 
-struct Operation {
+// What each attempt looks at comes first, within two cache lines.
+struct alignas(64) Operation {
   scenario::Arrival arrival;
   uint32_t index = 0;
   uint32_t next_free = kNone;
@@ -103,11 +104,11 @@ struct Operation {
   std::array<uint32_t, 2> live = {kNone, kNone};
   std::array<uint8_t, kMaxLayers> retries{};  // Made so far, by layer.
   Instant started{};
-  Demand demand{};    // Of its first attempt at the entry tier.
-  Duration work{};    // Of its first attempt, all tiers; io not counted.
-  ClientCall call{};  // Under a client guard.
-  Timer timer;        // Timeout of the newest attempt, or the next retry.
+  Duration work{};  // Of its first attempt, all tiers; io not counted.
+  Timer timer;      // Timeout of the newest attempt, or the next retry.
   Timer hedge;
+  Demand demand{};    // Of its first attempt at the entry tier.
+  ClientCall call{};  // Under a client guard.
 };
 
 // Objects at stable addresses, named by small numbers.
