@@ -259,6 +259,7 @@ class Guard {
   LawInput GatherInput(const LimitLaw& law) const;
   void FlushPending();
   Totals SumShards() const;
+  bool OthersWaitLonger() const;
   int64_t InflightOfAll(Instant now);
   bool IsOverloaded() const;
   int64_t WaitingBound(bool overloaded) const;

@@ -187,6 +187,7 @@ struct Region {
     Shared<int64_t> inflight;
     Shared<int64_t> in_system;  // Passed the system stage and not ended.
     std::array<Shared<int32_t>, kCriticalities> waiting;
+    Shared<int64_t> oldest_ns;  // When the next to run came, if any waits.
     // The highest rank that waits, in the least critical class that does.
     Shared<uint8_t> worst_rank;
     Shared<uint64_t> owner;  // ProcessId

@@ -441,6 +441,32 @@ TEST(WorldTest, AGuardOfSeveralWorkersLosesNoWorkAndNoVitalRequest) {
   EXPECT_NE(reports[1], reports[2]);
 }
 
+TEST(WorldTest, WithSeveralGuardWorkersNobodyWaitsMuchLonger) {
+  Scenario scenario = MakeScenario(16, 3, 20s);
+  scenario.tiers[0].stages[0].time = {.mean = 10ms};  // Constant.
+  const auto p99 = [&](int workers) {
+    const Outcomes outcomes = Simulate(
+        scenario, Weir("weir", nullptr, false, workers), {.seed = 1});
+    return Metric(outcomes.report.all, "latency_p99_ms").value_or(0);
+  };
+  const double alone = p99(1);
+  EXPECT_GT(alone, 10);
+  EXPECT_LT(p99(4), 1.2 * alone);
+  EXPECT_LT(p99(8), 1.3 * alone);
+}
+
+TEST(WorldTest, SeveralGuardWorkersKeepUpWithAHundredTimesTheCapacity) {
+  Scenario scenario = MakeScenario(16, 100, 3s);
+  scenario.phases[0].duration = 1s;
+  scenario.classes = {{.criticality = Criticality::kVital, .share = .1},
+                      {.criticality = Criticality::kImportant, .share = .3},
+                      {.criticality = Criticality::kSheddable, .share = .6}};
+  scenario.clients = {.count = 1000, .zipf = .9};
+  const Outcomes outcomes =
+      Simulate(scenario, Weir("weir", nullptr, false, 8), {.seed = 1});
+  EXPECT_GT(Metric(outcomes.report.all, "work_ratio"), .95);
+}
+
 TEST(StudyTest, ThreadsChangeNoResult) {
   const Scenario scenario = MakeScenario(8, 1.5, 3s);
   Result<std::vector<Algorithm>> algorithms =

@@ -65,6 +65,12 @@ void Guard::PublishQueue() {
       shard_.waiting[c].store(size, kRelaxed);
     }
   }
+  if (const Waiter* const first = queue_.NextToRun(/*overloaded=*/false)) {
+    const int64_t came = first->request_.arrived.time_since_epoch().count();
+    if (shard_.oldest_ns.load(kRelaxed) != came) {
+      shard_.oldest_ns.store(came, kRelaxed);
+    }
+  }
   const Waiter* const last = queue_.NextToLeave();
   const uint8_t rank = last != nullptr ? last->rank_ : 0;
   if (shard_.worst_rank.load(kRelaxed) != rank) {

@@ -96,14 +96,31 @@ void Guard::Pump(Instant now) {
   NoteQueueEmpty(backlog_dropped, now);
 }
 
-// A free place is left to more critical requests that wait in other workers,
-// unless it stays free.
+// Whether requests as critical as our first one wait in another worker, longer
+// than it by more than a tick.
+bool Guard::OthersWaitLonger() const {
+  const size_t c = Index(queue_.MostCritical());
+  const int64_t ours = shard_.oldest_ns.load(kRelaxed) - kTick.count();
+  const int32_t shards = region_.header.shards_used.load(kRelaxed);
+  for (int32_t i = 0; i < shards; ++i) {
+    const Region::Shard& shard = region_.shards[static_cast<size_t>(i)];
+    if (shard.waiting[c].load(kRelaxed) > 0 &&
+        shard.oldest_ns.load(kRelaxed) < ours) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// A free place is left to requests of other workers that are more critical, or
+// wait longer, unless it stays free.
 bool Guard::MayGoFirst(const Totals& totals, Instant now) {
   if (IsAlone()) return true;
   bool others_first = false;
   for (size_t c = 0; c < Index(queue_.MostCritical()); ++c) {
     others_first = others_first || totals.Has(c);
   }
+  others_first = others_first || OthersWaitLonger();
   const bool room = totals.held < region_.published.slots.load(kRelaxed);
   if (!others_first || !room) {
     yielding_since_ = kNever;
@@ -231,16 +248,19 @@ Guard::Worst Guard::FindWorst(size_t least) const {
 }
 
 // What other workers let in while it was ours that had to leave.  Of the least
-// critical class the highest ranks go first, wherever they wait.
+// critical class the highest ranks go first, wherever they wait: one rank a
+// tick, or each worker's share of all when more come meanwhile.
 void Guard::PurgeExcess(Instant now) {
   const Totals totals = SumShards();
   const bool overloaded = IsOverloaded();
-  int64_t excess = totals.queued - WaitingBound(overloaded);
+  const int64_t bound = WaitingBound(overloaded);
+  int64_t excess = totals.queued - bound;
+  const bool by_rank = overloaded && excess <= bound;
   for (size_t c = kCriticalities; c-- > 0 && excess > 0;) {
     const int64_t all = totals.waiting[c];
     const int64_t own = queue_.size(static_cast<Criticality>(c));
     if (all <= 0) continue;
-    const Worst worst = overloaded ? FindWorst(c) : Worst{0, all};
+    const Worst worst = by_rank ? FindWorst(c) : Worst{0, all};
     const int64_t of = std::max<int64_t>(worst.waiting, 1);
     int64_t share = std::min(own, (std::min(excess, all) * own + of - 1) / of);
     for (; share > 0; --share) {
@@ -249,7 +269,7 @@ void Guard::PurgeExcess(Instant now) {
       ShedWaiting(last, overloaded ? Reason::kLevel : Reason::kLimit, now);
     }
     // The next rank, and the next class, at the next tick.
-    if (overloaded) return;
+    if (by_rank) return;
     excess -= all;
   }
 }

@@ -71,6 +71,7 @@ uint64_t Region::LayoutHash() {
                             offsetof(Region, usage),
                             offsetof(Region, shards),
                             offsetof(Shard, round),
+                            offsetof(Shard, oldest_ns),
                             offsetof(Shard, worst_rank),
                             offsetof(Shard, by_class),
                             offsetof(Shard, counters),
