@@ -113,6 +113,7 @@ Oracle::Line& Oracle::LineOf(size_t cls, uint32_t used) {
   line.waiting.resize(ring_size_);
   line.need.resize(ring_size_ * resources_);
   line.done.resize(kept_size_);
+  line.freed.resize(kept_size_);
   line.earliest = line.oldest_done = now_slot_;
   const auto place =
       std::find_if(lines_.begin(), lines_.end(),
@@ -228,16 +229,52 @@ void Oracle::MakeUp(Line& line, Amount lost) {
   }
 }
 
-// What was done in `slot`, unless it came in an overload that was over then.
+// What was done in `slot`, unless it came in an overload that was over then:
+// its place takes what came since and would have been done later.
 void Oracle::Report(int64_t slot) {
   if (slot < 0) return;
   const bool overloaded = last_lost_ >= static_cast<double>(slot);
   for (Line& line : lines_) {
     Amount& done = DoneIn(line, slot);
-    if (done.requests > 0 && (overloaded || done.arrival() > last_lost_)) {
+    if (overloaded || done.requests <= 0 || done.arrival() > last_lost_) {
+      continue;
+    }
+    FreedIn(line, slot) += std::exchange(done, Amount{}).work;
+  }
+  for (Line& line : lines_) {
+    double room = std::exchange(FreedIn(line, slot), 0);
+    for (Line& other : lines_) {
+      if (room <= kEpsilon) break;
+      if (other.used == line.used) DoEarlier(other, slot, room);
+    }
+  }
+  for (Line& line : lines_) {
+    const Amount done = std::exchange(DoneIn(line, slot), Amount{});
+    if (done.requests > 0) {
       listener_.OnIdeal(slot_ * slot, line.cls, done.work, done.requests);
     }
-    done = Amount{};
+  }
+}
+
+// Moves work of `line` that has come by `slot` there from the slots in which it
+// was done, as much as there is room for.
+void Oracle::DoEarlier(Line& line, int64_t slot, double& room) {
+  const bool overloaded = last_lost_ >= static_cast<double>(slot);
+  line.next_early = std::max(line.next_early, slot + 1);
+  for (; line.next_early < now_slot_ && room > kEpsilon; ++line.next_early) {
+    Amount& done = DoneIn(line, line.next_early);
+    // What is going to be forgotten stays where it is.
+    if (done.work <= 0 || (!overloaded && done.arrival() <= last_lost_)) {
+      continue;
+    }
+    if (done.arrival() > static_cast<double>(slot + 1)) return;
+    const double share = std::min(1., room / done.work);
+    const Amount moved = Share(done, share);
+    Add(DoneIn(line, slot), moved);
+    Subtract(done, moved);
+    FreedIn(line, line.next_early) += moved.work;
+    room -= moved.work;
+    if (share < 1) return;
   }
 }
 

@@ -14,7 +14,9 @@
 // What waits when an overload ends, at the last arrival that is too much, is
 // not asked of anybody: only who keeps all callers waiting for their whole
 // deadline could still do it, and to keep queues short is the better service.
-// When that was is known two deadlines later; only then is a slot reported.
+// The time that it took goes to what has come since, which would have waited
+// behind it.  When that was is known two deadlines later; only then is a slot
+// reported.
 //
 // Refusing costs cpu time: it is charged for each request as it arrives and
 // given back to those that are served, so that of C, at m times C and a cost
@@ -112,6 +114,9 @@ class Oracle {
     // What was done in each slot that is not reported yet.
     std::vector<Amount> done;  // A ring.
     int64_t oldest_done = 0;   // Nothing before this slot may be exchanged.
+    // Work of each of those slots that went elsewhere: its time is free.
+    std::vector<double> freed;
+    int64_t next_early = 0;  // Nothing before this slot can be done earlier.
   };
 
   static Amount Share(Amount amount, double share) {
@@ -131,8 +136,12 @@ class Oracle {
   void Expire(Line& line);
   void MakeUp(Line& line, Amount lost);
   void Report(int64_t slot);
+  void DoEarlier(Line& line, int64_t slot, double& room);
   Amount& DoneIn(Line& line, int64_t slot) {
     return line.done[static_cast<size_t>(slot) & (kept_size_ - 1)];
+  }
+  double& FreedIn(Line& line, int64_t slot) {
+    return line.freed[static_cast<size_t>(slot) & (kept_size_ - 1)];
   }
 
   OracleListener& listener_;

@@ -129,6 +129,36 @@ TEST_F(OracleTest, NoStaleWorkIsAskedForAfterAFlood) {
   EXPECT_NEAR(sums_.total, 10 + 5, .1);
 }
 
+// What comes after a flood is done as it comes; the ideal does not stand still
+// for as long as it would have taken to do what waited.
+TEST_F(OracleTest, AfterAFloodTheIdealIsWhatComes) {
+  for (const Duration flood : {2ms, 9ms}) {
+    for (Duration from = 9900ms; from < 16s; from += 100ms) {
+      sums_ = Sums{};
+      sums_.from = from;
+      sums_.until = from + 100ms;
+      Oracle oracle(sums_, 1, 1, 500ms, {});
+      oracle.SetCapacity(0, 1, 0ms);
+      Offer(oracle, 0ms, 10s, flood, {0});
+      Offer(oracle, 10s, 20s, 12500us, {0});  // .8 C
+      EXPECT_NEAR(sums_.total, from < 10s ? .1 : .08, .011)
+          << "flood " << flood / 1ms << ", from " << from / 1ms;
+    }
+  }
+}
+
+// Another flood before what waited is done.
+TEST_F(OracleTest, BetweenTwoFloodsTheIdealIsWhatComes) {
+  sums_.from = 10s;
+  sums_.until = 12s;
+  Oracle oracle(sums_, 1, 1, 500ms, {});
+  oracle.SetCapacity(0, 1, 0ms);
+  Offer(oracle, 0ms, 10s, 5ms, {0});
+  Offer(oracle, 10s, 12s, 12500us, {0});
+  Offer(oracle, 12s, 20s, 5ms, {0});
+  EXPECT_NEAR(sums_.total, .8 * 2, .03);
+}
+
 TEST_F(OracleTest, RefusingCostsWhatTheFormulaSays) {
   // C (1 - k m) / (1 - k) with k = .005, m = 20.
   Oracle oracle(sums_, 1, 1, 500ms, 50us);
