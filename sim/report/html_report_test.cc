@@ -310,10 +310,12 @@ TEST(TablesWithHolesTest, SeesEmptyAndMissingCells) {
   const auto table = [](const std::string& rows) {
     return "<table><tbody>" + rows + "</tbody></table>";
   };
-  EXPECT_THAT(TablesWithHoles(table("<tr><td>–</td></tr><tr><td>1</td></tr>")),
-              testing::IsEmpty());
-  EXPECT_THAT(TablesWithHoles(table("<tr><td>1</td><td class=\"a\">–</td></tr>")),
-              testing::SizeIs(1));
+  EXPECT_THAT(
+      TablesWithHoles(table("<tr><td>–</td></tr><tr><td>1</td></tr>")),
+      testing::IsEmpty());
+  EXPECT_THAT(
+      TablesWithHoles(table("<tr><td>1</td><td class=\"a\">–</td></tr>")),
+      testing::SizeIs(1));
   EXPECT_THAT(TablesWithHoles(table("<tr><td>1</td></tr><tr></tr>")),
               testing::SizeIs(1));
 }

@@ -88,6 +88,7 @@ void Metrics::OnArrival(const Operation& operation) {
   const auto& arrival = operation.arrival;
   if (Bin* bin = BinAt(arrival.at)) bin->offered += 1;
   ++phases_[arrival.phase].counts.offered;
+  ShareOut(arrival.phase);
   if (!scenario_.phases[arrival.phase].measured) return;
   ++classes_[arrival.cls].counts.offered;
   ++clients_[arrival.cls][arrival.client].offered;

@@ -92,6 +92,11 @@ class Metrics final : public OracleListener {
   struct Client {
     uint32_t offered = 0;
     uint32_t good = 0;
+    // Of these what belongs to phases that are over, and what was its due in
+    // them.
+    uint32_t past_offered = 0;
+    uint32_t past_good = 0;
+    double past_due = 0;
   };
   struct Window {  // 50 ms, for inversions.
     std::vector<uint32_t> admitted;
@@ -120,6 +125,7 @@ class Metrics final : public OracleListener {
   Sum& StepGood(Duration at);
   Sum& StepIdeal(Duration at);
   Bin* BinAt(Duration at);
+  void ShareOut(size_t phase);
   double Fairness() const;
   void Fill(scenario::Figures& figures, const Group& group) const;
 
@@ -160,6 +166,7 @@ class Metrics final : public OracleListener {
   std::vector<Moments> steadiness_;  // By phase.
 
   std::vector<std::vector<Client>> clients_;  // By class, then client.
+  size_t shared_out_ = 0;  // Phases whose dues are in there.
   Duration spent_{};
   Duration useful_{};
 

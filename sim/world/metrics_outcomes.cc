@@ -26,44 +26,58 @@ double Ratio(double good, double ideal) { return ideal > 0 ? good / ideal : 1; }
 
 }  // namespace
 
-// What each client of a class got, as a share of the smaller of what it asked
-// for and the level up to which all are filled when the class's goodput is
-// poured over their demands.
+// Settles the phases before `phase`.  The due of a client is the smaller of
+// what it asked for and the level up to which all are filled when the class's
+// goodput is poured over their demands.  It is settled by phase, as nobody has
+// a right to what others left in another.
+void Metrics::ShareOut(size_t phase) {
+  if (phase <= shared_out_) return;
+  shared_out_ = phase;
+  for (std::vector<Client>& clients : clients_) {
+    std::vector<uint32_t> demands;
+    double left = 0;
+    for (const Client& client : clients) {
+      const uint32_t demand = client.offered - client.past_offered;
+      if (demand > 0) demands.push_back(demand);
+      left += client.good - client.past_good;
+    }
+    std::sort(demands.begin(), demands.end());
+    double level = 0;
+    for (size_t i = 0; i < demands.size(); ++i) {
+      level = left / static_cast<double>(demands.size() - i);
+      if (demands[i] > level) break;
+      left -= demands[i];
+      level = demands[i];
+    }
+    for (Client& client : clients) {
+      const double demand = client.offered - client.past_offered;
+      client.past_due += std::min(demand, level);
+      client.past_offered = client.offered;
+      client.past_good = client.good;
+    }
+  }
+}
+
+// Over what each client of a class got, as a share of its due.
 double Metrics::Fairness() const {
   double least = 1;
   for (const std::vector<Client>& clients : clients_) {
-    std::vector<Client> asked;
-    double left = 0;
-    for (const Client& client : clients) {
-      if (client.offered < kMinForFairness) continue;
-      asked.push_back(client);
-      left += client.good;
-    }
-    // Too little was done for this class to be shared out.
-    if (asked.size() < 2 ||
-        left < kMinForFairness * static_cast<double>(asked.size())) {
-      continue;
-    }
-    std::sort(asked.begin(), asked.end(), [](const Client& a, const Client& b) {
-      return a.offered < b.offered;
-    });
-    double level = 0;
-    for (size_t i = 0; i < asked.size(); ++i) {
-      level = left / static_cast<double>(asked.size() - i);
-      if (asked[i].offered > level) break;
-      left -= asked[i].offered;
-      level = asked[i].offered;
-    }
+    double asked = 0;
+    double good = 0;
     double sum = 0;
     double squares = 0;
-    for (const Client& client : asked) {
+    for (const Client& client : clients) {
+      if (client.offered < kMinForFairness) continue;
+      ++asked;
+      good += client.good;
       const double share =
-          client.good / std::min<double>(client.offered, level);
+          client.past_due > 0 ? client.good / client.past_due : 0;
       sum += share;
       squares += share * share;
     }
-    least = std::min(least,
-                     sum * sum / (static_cast<double>(asked.size()) * squares));
+    // Too little was done for this class to be shared out.
+    if (asked < 2 || good < kMinForFairness * asked) continue;
+    least = std::min(least, sum * sum / (asked * squares));
   }
   return least;
 }
@@ -143,7 +157,8 @@ Outcomes Metrics::Make(uint64_t events, uint64_t unanswered) const {
     report.wasted_ratio = 1 - ToSeconds(useful_) / ToSeconds(spent_);
   }
 
-  outcomes.fairness = Fairness();
+  closed.ShareOut(phases_.size());
+  outcomes.fairness = closed.Fairness();
   if (!scenario_.clients.hogs.empty()) {
     double good = 0;
     double offered = 0;

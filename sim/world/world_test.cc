@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <functional>
 #include <string>
@@ -591,6 +592,54 @@ TEST(CallersTest, AGateIsToldHowOftenARequestWasTried) {
   const auto offered = static_cast<int>(outcomes.report.phases[0].offered +
                                         outcomes.report.phases[1].offered);
   EXPECT_EQ(tries, std::vector<int>(3, offered));
+}
+
+// First, second and third attempts, and how many of each were refused.
+struct Refusals final : DecisionLog {
+  void Add(const DecisionRecord& record) override {
+    const size_t attempt = record.number >> 48;
+    ++asked.at(attempt);
+    refused.at(attempt) += record.verdict == Verdict::kShed;
+  }
+  double Ratio(size_t attempt) const {
+    return static_cast<double>(refused.at(attempt)) /
+           static_cast<double>(asked.at(attempt));
+  }
+  std::array<int64_t, 3> asked{};
+  std::array<int64_t, 3> refused{};
+};
+
+// All are one client's, so that none of them used more than another.
+TEST(CallersTest, OfEqualClientsRetriesAreShedBeforeFirstAttempts) {
+  for (const double load : {1.3, 2., 3.}) {
+    Scenario scenario = MakeScenario(16, load, 20s);
+    scenario.clients.count = 1;
+    scenario.retries = {.count = 2, .backoff = 200ms};
+    const auto play = [&](const char* name) {
+      Refusals refusals;
+      const Outcomes run =
+          Simulate(scenario, Named(name), {.seed = 3, .log = &refusals});
+      EXPECT_GT(run.report.all.work_ratio, .97) << name;
+      return refusals;
+    };
+    const Refusals weir = play("weir@plain");
+    EXPECT_GT(weir.Ratio(1), 2 * weir.Ratio(0)) << load;
+    EXPECT_GT(weir.Ratio(2), 2 * weir.Ratio(0)) << load;
+    // Who does not ask for the attempt refuses all alike.
+    const Refusals fixed = play("fixed+queue");
+    EXPECT_NEAR(fixed.Ratio(1), fixed.Ratio(0), .02) << load;
+  }
+}
+
+// In each phase others flood.  What one gets of the time that the modest leave
+// is not what another could have had in another phase.
+TEST(WorldTest, FairnessIsByWhatThereWasToShareInEachPhase) {
+  Scenario scenario = MakeScenario(16, .6, 10s);
+  scenario.phases.push_back({.name = "sixteen", .duration = 10s, .load = .6});
+  scenario.clients.hogs = {{.load = 10, .until = 15s},
+                           {.count = 16, .load = 10, .from = 15s}};
+  EXPECT_GT(Simulate(scenario, Named("weir"), {.seed = 1}).fairness, .99);
+  EXPECT_LT(Simulate(scenario, Named("fixed"), {.seed = 1}).fairness, .2);
 }
 
 TEST(CallersTest, AGuardMendsAStormThatAPlainServerDoesNotSurvive) {
