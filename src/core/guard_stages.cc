@@ -1,6 +1,8 @@
 // Guard: the stages that a policy may add, stale to system.  They are skipped
 // by one test of a bit mask for resources that have none of them.
 
+#include <algorithm>
+
 #include "relaxed.h"
 #include "weir/guard.h"
 #include "weir/splitmix64.h"
@@ -14,6 +16,10 @@ constexpr Duration kSystemRetry = std::chrono::seconds(1);
 // Memory of the executor load, s.  Chosen: as long as the other arms look
 // back, so that a burst passes and a full executor does not.
 constexpr double kExecutorMemory = 1;
+// For so long, s, more than before is taken to have run when a worker looks: it
+// may have begun just now.  Chosen: so that a worker which was idle lets a burst
+// pass that is ten times the threshold.
+constexpr double kExecutorLook = 0.1;
 
 }  // namespace
 
@@ -152,11 +158,12 @@ bool Guard::PassSystem(const Request&, Taken& taken, Refusal& refusal,
 }
 
 // Those that wait here have no thread yet.  Each worker smooths for itself what
-// all of them run.
+// all of them run, and looks when it is asked.
 double Guard::ExecutorLoad(int64_t inside, Instant now) {
   const auto running =
       static_cast<double>(std::max<int64_t>(inside - SumShards().queued, 0));
-  const double passed = ToSeconds(now - executor_at_);
+  double passed = ToSeconds(now - executor_at_);
+  if (running > executor_load_) passed = std::min(passed, kExecutorLook);
   executor_at_ = now;
   executor_load_ +=
       (running - executor_load_) * passed / (passed + kExecutorMemory);
