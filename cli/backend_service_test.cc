@@ -207,5 +207,38 @@ TEST(BackendServiceTest, ClearForgetsWhatWaitsAndFinishesWhatRuns) {
   EXPECT_EQ(done[0].token, 0u);
 }
 
+TEST(NotPlayedTest, NamesEachThingThatOnlyTheSimulatorPlays) {
+  const Scenario plain = MakeScenario(4, kConstant);
+  EXPECT_EQ(NotPlayed(plain), "");
+  const auto with = [&](const auto& change) {
+    Scenario scenario = plain;
+    change(scenario, scenario.tiers[0]);
+    return NotPlayed(scenario);
+  };
+  using Tier = scenario::Tier;
+  EXPECT_EQ(with([](Scenario& s, Tier&) { s.clients.closed.push_back({}); }),
+            "clients.closed");
+  EXPECT_EQ(with([](Scenario& s, Tier&) { s.tiers.push_back(s.tiers[0]); }),
+            "tiers after the first");
+  EXPECT_EQ(with([](Scenario&, Tier& t) { t.replicas = 2; }),
+            "more than one replica");
+  EXPECT_EQ(with([](Scenario&, Tier& t) {
+              t.discipline = scenario::Discipline::kSharing;
+            }),
+            "discipline");
+  EXPECT_EQ(with([](Scenario&, Tier& t) { t.cancel_at_deadline = true; }),
+            "cancel_at_deadline");
+  EXPECT_EQ(with([](Scenario&, Tier& t) { t.reject_cost = microseconds(1); }),
+            "reject_cost");
+  EXPECT_EQ(with([](Scenario&, Tier& t) { t.network = kConstant; }), "network");
+  EXPECT_EQ(with([](Scenario&, Tier& t) { t.client_guard = true; }),
+            "client_guard");
+  EXPECT_EQ(with([](Scenario& s, Tier& t) {
+              t.client_guard = true;
+              s.clients.closed.push_back({});
+            }),
+            "client_guard, clients.closed");
+}
+
 }  // namespace
 }  // namespace weir::cli

@@ -118,12 +118,8 @@ int Run(const Options& options) {
                stderr);
     return kWrongInput;
   }
-  if (!scenario->clients.closed.empty()) {
-    return Fail(kWrongInput,
-                fmt::format("{} has closed clients, which only weir sim plays: "
-                            "a generator that waits for answers hides how "
-                            "late they are",
-                            options.scenario));
+  if (const auto error = CannotOffer(*scenario)) {
+    return Fail(kWrongInput, error->message);
   }
   const auto target = ParseHostPort(options.target);
   if (!target) return Fail(kWrongInput, target.error().message);

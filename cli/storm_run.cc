@@ -359,6 +359,15 @@ Result<scenario::Report> RunStorm(const scenario::Scenario& scenario,
   return Storm(scenario, options, *address).Run();
 }
 
+std::optional<Error> CannotOffer(const scenario::Scenario& scenario) {
+  if (scenario.clients.closed.empty()) return std::nullopt;
+  return Error{fmt::format(
+      "{} has `clients.closed`, which only weir sim plays: a generator that "
+      "waits for answers hides how late they are; take them out, or play it "
+      "with weir sim",
+      scenario.name)};
+}
+
 bool WaitUntilIdle(const HostPort& target, const std::string& path,
                    Duration deadline, Duration patience) {
   const auto address = Resolve(target);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "loopback.h"
@@ -41,9 +42,14 @@ inline constexpr Duration kMostSendLag = std::chrono::milliseconds(10);
 // service closed before it took the request costs nothing: the request is sent
 // again on a new one.
 //
-// Returns an error when the service cannot be reached to begin with.
+// Returns an error when the service cannot be reached to begin with.  Of a
+// scenario for which CannotOffer() says something it plays the rest.
 Result<scenario::Report> RunStorm(const scenario::Scenario& scenario,
                                   const StormOptions& options);
+
+// What of a scenario no generator can offer, and why; nothing when it can offer
+// all of it.
+std::optional<Error> CannotOffer(const scenario::Scenario& scenario);
 
 // Asks once a second until an answer that is no refusal comes within
 // `deadline`: work left over from a former run would count against this one.

@@ -242,6 +242,9 @@ std::optional<Failure> Instance::CheckService() {
                stderr);
     return Failure{kWrongInput, ""};
   }
+  if (const auto error = CannotOffer(*scenario); error && options_.demo) {
+    return Failure{kWrongInput, error->message};
+  }
   scenario_ = *std::move(scenario);
   if (options_.scale != 1) scenario_->Stretch(options_.scale);
   return std::nullopt;
