@@ -147,6 +147,7 @@ Result<std::unique_ptr<Client>> Client::Connect(const ClientConfig& config,
     return Error{"`hello_interval` is below 1 ms"};
   }
   if (config.tick <= Duration{}) return Error{"`tick` is not above 0"};
+  if (config.socket_bytes < 0) return Error{"`socket_bytes` is below 0"};
   if (config.max_frame_bytes < kMostRefusalFrameBytes) {
     return Error{"`max_frame_bytes` is below 27, the size of a refusal"};
   }

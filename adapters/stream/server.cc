@@ -421,6 +421,7 @@ Result<std::unique_ptr<Server>> Server::Make(const ServerConfig& config,
         "`buffer_bytes` is not a power of 2 that is at least twice "
         "`max_frame_bytes`"};
   }
+  if (config.socket_bytes < 0) return Error{"`socket_bytes` is below 0"};
   auto meter =
       CapacityMeter::Make(config.capacity, host::MonotonicClock::Now());
   if (!meter) return Error{"`capacity`: " + meter.error().message};

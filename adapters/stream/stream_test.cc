@@ -2,6 +2,8 @@
 // machine is: loops go on until what must happen has happened.
 
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <atomic>
@@ -387,12 +389,55 @@ TEST(StreamTest, SaysWhyItCannotStart) {
   EXPECT_EQ(complaint({.buffer_bytes = 1000}),
             "`buffer_bytes` is not a power of 2 that is at least twice "
             "`max_frame_bytes`");
+  EXPECT_EQ(complaint({.socket_bytes = -1}), "`socket_bytes` is below 0");
   EXPECT_EQ(complaint({.capacity = {.unit = Duration{}}}),
             "`capacity`: `unit` is not between 1 ms and 1 h");
   const auto server = MakeServer({}, [](Peer&, auto) {});
   EXPECT_EQ(complaint({.port = server->port()}),
             "cannot listen on 127.0.0.1:" + std::to_string(server->port()) +
                 ": Address already in use");
+}
+
+// Buffers of the TCP sockets of this process that have `port` at either end,
+// both of each.
+std::vector<int> BuffersAt(uint16_t port) {
+  std::vector<int> buffers;
+  for (int fd = 0; fd < 1024; ++fd) {
+    sockaddr_in own{};
+    sockaddr_in peer{};
+    socklen_t size = sizeof(own);
+    if (getsockname(fd, reinterpret_cast<sockaddr*>(&own), &size) != 0 ||
+        own.sin_family != AF_INET) {
+      continue;
+    }
+    size = sizeof(peer);
+    const bool connected =
+        getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &size) == 0;
+    if (ntohs(own.sin_port) != port &&
+        !(connected && ntohs(peer.sin_port) == port)) {
+      continue;
+    }
+    for (const int option : {SO_RCVBUF, SO_SNDBUF}) {
+      int bytes = 0;
+      size = sizeof(bytes);
+      EXPECT_EQ(getsockopt(fd, SOL_SOCKET, option, &bytes, &size), 0);
+      buffers.push_back(bytes);
+    }
+  }
+  return buffers;
+}
+
+TEST(StreamTest, SocketBytesAreTheKernelsBuffersOfBothEnds) {
+  for (const int bytes : {8192, 30'000}) {
+    int executed = 0;
+    const auto server = MakeServer({.socket_bytes = bytes},
+                                   [&](Peer&, auto) { ++executed; });
+    const auto client = Connect({.socket_bytes = bytes}, *server);
+    ASSERT_TRUE(client->Send(Bytes("hello")));
+    while (executed == 0) server->Run(milliseconds(1));
+    // Who listens, the link it accepted, and the client; the kernel doubles.
+    EXPECT_EQ(BuffersAt(server->port()), std::vector<int>(6, 2 * bytes));
+  }
 }
 
 TEST(StreamTest, TheExampleInTheHeaderIsTheOneThatIsBuilt) {
