@@ -178,9 +178,8 @@ int RunMatrix(const SimOptions& options) {
   } else if (options.rivals_from.empty()) {
     list += fmt::format(",{}", kEverybody);
   }
-  const auto algorithms =
-      sim::FindAlgorithms(fmt::format("{},{}", list, kMutants), policy,
-                          options.guard_workers);
+  const auto algorithms = sim::FindAlgorithms(
+      fmt::format("{},{}", list, kMutants), policy, options.guard_workers);
   if (!algorithms) return Fail(kWrongInput, algorithms.error().message);
   const std::string seeds = options.seeds.empty() ? "1-10" : options.seeds;
   const auto parsed = ParseSeeds(seeds);

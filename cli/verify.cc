@@ -77,7 +77,8 @@ Result<json> RealRuns::Play(uint64_t seed) {
        .argv = {std::filesystem::read_symlink("/proc/self/exe", ignored), "up",
                 "--demo", "--guarded-only", "--json", "--scenario",
                 options_.scenario, "--policy", policy_, "--workers",
-                std::to_string(options_.guard_workers), "--scale", fmt::format("{}", options_.scale), "--seed",
+                std::to_string(options_.guard_workers), "--scale",
+                fmt::format("{}", options_.scale), "--seed",
                 std::to_string(seed)},
        .log = log});
   if (!pid) return pid.error();

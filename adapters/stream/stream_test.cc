@@ -430,8 +430,8 @@ std::vector<int> BuffersAt(uint16_t port) {
 TEST(StreamTest, SocketBytesAreTheKernelsBuffersOfBothEnds) {
   for (const int bytes : {8192, 30'000}) {
     int executed = 0;
-    const auto server = MakeServer({.socket_bytes = bytes},
-                                   [&](Peer&, auto) { ++executed; });
+    const auto server =
+        MakeServer({.socket_bytes = bytes}, [&](Peer&, auto) { ++executed; });
     const auto client = Connect({.socket_bytes = bytes}, *server);
     ASSERT_TRUE(client->Send(Bytes("hello")));
     while (executed == 0) server->Run(milliseconds(1));

@@ -259,7 +259,7 @@ class Guard {
   LawInput GatherInput(const LimitLaw& law) const;
   void FlushPending();
   Totals SumShards() const;
-  bool OthersWaitLonger() const;
+  const Region::Shard* FirstElsewhere() const;
   int64_t InflightOfAll(Instant now);
   bool IsOverloaded() const;
   int64_t WaitingBound(bool overloaded) const;
@@ -295,7 +295,15 @@ class Guard {
   double usual_inflight_ = 0;  // Smoothed inflight at admission.
   int64_t elsewhere_ = 0;      // Inflight of the other shards, which is
   Instant elsewhere_until_ = Instant::min();  // believed until then.
+  // The worker that free places are left to, and since when one is free.
+  struct YieldedTo {
+    int64_t oldest_ns = 0;
+    int64_t held = 0;
+    bool operator==(const YieldedTo&) const = default;
+  };
+  YieldedTo yielding_to_;
   Instant yielding_since_ = kNever;
+  bool yielded_in_vain_ = false;  // It has not moved since.
   Instant last_step_;
   Instant last_ladders_;
 

@@ -74,9 +74,9 @@ TEST(EventQueueTest, AHandleOfAnEventThatRanCancelsNothing) {
 }
 
 // Goal: any mix of scheduling, in the heap and in the lane, of cancelling and
-// running agrees with a sorted list.  Method: 70 000 random steps each, with events
-// at most so far away that all lie in one slot of the wheel, in a hundred, or
-// several turns of it ahead; the model is searched linearly.
+// running agrees with a sorted list.  Method: 70 000 random steps each, with
+// events at most so far away that all lie in one slot of the wheel, in a
+// hundred, or several turns of it ahead; the model is searched linearly.
 class EventQueueDistanceTest : public testing::TestWithParam<int64_t> {};
 
 INSTANTIATE_TEST_SUITE_P(Unit, EventQueueDistanceTest,
@@ -101,9 +101,9 @@ TEST_P(EventQueueDistanceTest, AgreesWithASortedListUnderRandomUse) {
       // Of those for the lane, some are too early for it.
       const bool lane = choice < 2;
       const auto ahead =
-          unit * static_cast<int64_t>(
-                     lane ? 45 + random.Below(step % 100 < 90 ? 1 : 9)
-                          : random.Below(50));
+          unit *
+          static_cast<int64_t>(lane ? 45 + random.Below(step % 100 < 90 ? 1 : 9)
+                                    : random.Below(50));
       const Instant when(Duration(now + ahead));
       model.push_back({now + ahead, step,
                        lane ? queue.InOrder(when, recorder, step)

@@ -76,8 +76,7 @@ class Reader {
     if (closed) tag.remove_suffix(1);
     const std::string name(tag.substr(0, tag.find(' ')));
     tag.remove_prefix(name.size());
-    static const std::set<std::string> kVoid = {"meta", "input", "br",
-                                               "wbr"};
+    static const std::set<std::string> kVoid = {"meta", "input", "br", "wbr"};
     if (!closed && kVoid.count(name) == 0) open_.push_back(name);
     return Attributes(tag);
   }
@@ -310,9 +309,8 @@ TEST(TablesWithHolesTest, SeesEmptyAndMissingCells) {
   const auto table = [](const std::string& rows) {
     return "<table><tbody>" + rows + "</tbody></table>";
   };
-  EXPECT_THAT(
-      TablesWithHoles(table("<tr><td>–</td></tr><tr><td>1</td></tr>")),
-      testing::IsEmpty());
+  EXPECT_THAT(TablesWithHoles(table("<tr><td>–</td></tr><tr><td>1</td></tr>")),
+              testing::IsEmpty());
   EXPECT_THAT(
       TablesWithHoles(table("<tr><td>1</td><td class=\"a\">–</td></tr>")),
       testing::SizeIs(1));

@@ -153,8 +153,7 @@ const std::string* FirstName(const Page& page) {
 }
 
 std::string Link(size_t study, const std::string& name) {
-  return fmt::format("<a href=\"#{}\">{}</a>", StudyId(study),
-                     Breakable(name));
+  return fmt::format("<a href=\"#{}\">{}</a>", StudyId(study), Breakable(name));
 }
 
 size_t Shade(double ratio) {
@@ -321,8 +320,8 @@ std::string Glance(const Page& page) {
             Pair(study.algorithms.empty() ? nullptr : &study.algorithms[0]);
     if (rivals) {
       html += "<td class=\"gap name\">" +
-              (rival ? Escaped(study.algorithms[*rival].name) : "–") +
-              "</td>" + Pair(rival ? &study.algorithms[*rival] : nullptr);
+              (rival ? Escaped(study.algorithms[*rival].name) : "–") + "</td>" +
+              Pair(rival ? &study.algorithms[*rival] : nullptr);
     }
     for (const std::string& name : wanted) html += Pair(Find(study, name));
     html += "</tr>\n";

@@ -102,8 +102,7 @@ std::string StudiesTable(const Page& page, const Standings& standings) {
   if (shown.vital) html += Head("first class\u00a0%", "gap") + Head("rank");
   html += Head("p99\u00a0ms", "gap") + Head("rank") +
           Head("lowest p99", "name") + Head("top group", "gap") +
-          (shown.goals ? Head("goals met") : "") +
-          "</tr></thead>\n<tbody>\n";
+          (shown.goals ? Head("goals met") : "") + "</tr></thead>\n<tbody>\n";
   for (size_t s = 0; s < page.studies.size(); ++s) {
     if (page.studies[s].algorithms.empty()) continue;
     html += StudyRow(page.studies[s], standings.studies[s], StudyId(s), shown);

@@ -70,12 +70,12 @@ std::string NearestCallers(std::string_view name) {
 }
 
 // What stands before the replicas under a name, or under one for several.
-std::vector<Algorithm> FindServers(
-    std::string_view whole, const std::shared_ptr<const Policy>& policy,
-    int guard_workers) {
+std::vector<Algorithm> FindServers(std::string_view whole,
+                                   const std::shared_ptr<const Policy>& policy,
+                                   int guard_workers) {
   if (whole == "weir" || whole == "weir-known") {
-    return {Weir(std::string(whole), policy, whole == "weir-known",
-                 guard_workers)};
+    return {
+        Weir(std::string(whole), policy, whole == "weir-known", guard_workers)};
   }
   const bool queued = whole.ends_with(kQueue);
   const std::string_view name =

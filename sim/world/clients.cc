@@ -107,12 +107,13 @@ bool Clients::MayBegin(Operation& operation, Visit& visit, Instant now) {
     return guards_[ProcessOf(operation)]->Begin(
         operation.call, visit, visit.request.deadline - now, now);
   }
-  return !UnderLaw(operation) || laws_[ProcessOf(operation)].Admit(
-                              {.now = now,
-                               .criticality = visit.request.criticality,
-                               .client = visit.request.client,
-                               .attempt = static_cast<int32_t>(visit.attempt),
-                               .draw = law_random_.Next()});
+  return !UnderLaw(operation) ||
+         laws_[ProcessOf(operation)].Admit(
+             {.now = now,
+              .criticality = visit.request.criticality,
+              .client = visit.request.client,
+              .attempt = static_cast<int32_t>(visit.attempt),
+              .draw = law_random_.Next()});
 }
 
 void Clients::AfterDrop(Operation& operation, Instant now) {

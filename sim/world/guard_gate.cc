@@ -83,8 +83,8 @@ class GuardGate final : public Gate {
       // A region of its own cannot be full, and the policy was checked.
       const int shard =
           gate.region_->ClaimShard({.pid = number + 1}).value_or(0);
-      guard = std::move(Guard::Make(policy, *gate.region_, shard,
-                                    gate.events_.now()))
+      guard = std::move(
+                  Guard::Make(policy, *gate.region_, shard, gate.events_.now()))
                   .value();
     }
     ~Worker() { gate.events_.Cancel(timer); }

@@ -166,7 +166,7 @@ class Metrics final : public OracleListener {
   std::vector<Moments> steadiness_;  // By phase.
 
   std::vector<std::vector<Client>> clients_;  // By class, then client.
-  size_t shared_out_ = 0;  // Phases whose dues are in there.
+  size_t shared_out_ = 0;                     // Phases whose dues are in there.
   Duration spent_{};
   Duration useful_{};
 

@@ -446,8 +446,8 @@ TEST(WorldTest, WithSeveralGuardWorkersNobodyWaitsMuchLonger) {
   Scenario scenario = MakeScenario(16, 3, 20s);
   scenario.tiers[0].stages[0].time = {.mean = 10ms};  // Constant.
   const auto p99 = [&](int workers) {
-    const Outcomes outcomes = Simulate(
-        scenario, Weir("weir", nullptr, false, workers), {.seed = 1});
+    const Outcomes outcomes =
+        Simulate(scenario, Weir("weir", nullptr, false, workers), {.seed = 1});
     return Metric(outcomes.report.all, "latency_p99_ms").value_or(0);
   };
   const double alone = p99(1);

@@ -17,8 +17,8 @@ constexpr Duration kSystemRetry = std::chrono::seconds(1);
 // back, so that a burst passes and a full executor does not.
 constexpr double kExecutorMemory = 1;
 // For so long, s, more than before is taken to have run when a worker looks: it
-// may have begun just now.  Chosen: so that a worker which was idle lets a burst
-// pass that is ten times the threshold.
+// may have begun just now.  Chosen: so that a worker which was idle lets a
+// burst pass that is ten times the threshold.
 constexpr double kExecutorLook = 0.1;
 
 }  // namespace

@@ -294,9 +294,9 @@ TEST_F(GuardStagesTest, WhatWaitsIsNoLoadOfTheExecutor) {
               Reason::kLimit);
   }
   const Instant later = kStart + 20s;
-  EXPECT_NE(guard_->Admit({.arrived = later}, waiters[used], later)
-                .decision.reason,
-            Reason::kSystem);
+  EXPECT_NE(
+      guard_->Admit({.arrived = later}, waiters[used], later).decision.reason,
+      Reason::kSystem);
   guard_->Stop(later);
   while (guard_->NextDecided() != nullptr) {
   }

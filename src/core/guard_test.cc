@@ -114,6 +114,69 @@ TEST_F(GuardTest, AFreedPlaceGoesToTheMostCriticalThatWaitsLongest) {
   }
 }
 
+// A second worker at a service with one place, which runs a request.  One waits
+// in the first worker since kStart + 1 ms, two in the second since 10 ms later.
+class GuardWorkersTest : public GuardTest {
+ protected:
+  GuardWorkersTest() : GuardTest(1) {
+    const int shard = *(*region_)->ClaimShard({.pid = 2, .start = 1});
+    second_ = std::move(*Guard::Make(std::make_shared<Policy>(policy_),
+                                     **region_, shard, kStart));
+    running_.push_back(
+        second_->Admit(Of(Criticality::kImportant), kStart).permit);
+    Wait(*guard_, old_, At(1));
+    Wait(*second_, young_, At(11));
+    Wait(*second_, younger_, At(12));
+  }
+
+  static Instant At(int ms) { return kStart + milliseconds(ms); }
+
+  static void Wait(Guard& guard, Waiter& waiter, Instant now) {
+    EXPECT_EQ(guard.Admit(Of(Criticality::kImportant, now), waiter, now)
+                  .decision.verdict,
+              Verdict::kQueue);
+  }
+
+  // Ends what runs, in the second worker; returns who runs there next.
+  Waiter* FinishInSecond(Instant now) {
+    second_->Finish(std::move(running_.back()), Outcome::kOk, now);
+    running_.pop_back();
+    return NextInSecond();
+  }
+  Waiter* NextInSecond() {
+    Waiter* const next = second_->NextDecided();
+    if (next != nullptr) running_.push_back(next->TakePermit());
+    return next;
+  }
+
+  std::unique_ptr<Guard> second_;
+  Waiter old_;
+  Waiter young_;
+  Waiter younger_;
+};
+
+TEST_F(GuardWorkersTest, AFreedPlaceGoesToWhoWaitsLongestInAnyWorker) {
+  EXPECT_EQ(FinishInSecond(At(20)), nullptr);
+  guard_->Tick(At(21));
+  ASSERT_EQ(guard_->NextDecided(), &old_);
+  guard_->Finish(old_.TakePermit(), Outcome::kOk, At(22));
+  second_->Tick(At(23));
+  EXPECT_EQ(NextInSecond(), &young_);
+  EXPECT_EQ(FinishInSecond(At(24)), &younger_);
+  running_.clear();
+}
+
+TEST_F(GuardWorkersTest, OneThatIsStuckIsWaitedForOnce) {
+  EXPECT_EQ(FinishInSecond(At(20)), nullptr);
+  second_->Tick(At(22));
+  EXPECT_EQ(NextInSecond(), nullptr);
+  second_->Tick(At(23));
+  EXPECT_EQ(NextInSecond(), &young_);
+  EXPECT_EQ(FinishInSecond(At(24)), &younger_);
+  guard_->Cancel(old_, At(25));
+  running_.clear();
+}
+
 TEST_F(GuardTest, APermitThatIsDroppedGivesItsPlaceBack) {
   Fill();
   running_.pop_back();

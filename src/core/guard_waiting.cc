@@ -15,8 +15,9 @@ constexpr Duration kTick = std::chrono::milliseconds(1);
 // How often one that only keeps spare places does.  Chosen: they are half of
 // what was free at most, so this need not be quick.
 constexpr Duration kSpareTick = std::chrono::milliseconds(10);
-// How long free places are left to more critical requests that wait in another
-// worker, before it must be taken for stuck.  Chosen: three ticks.
+// How long free places are left to requests that wait in another worker, before
+// it must be taken for stuck as long as nothing moves there.  Chosen: three
+// ticks.
 constexpr Duration kYield = 3 * kTick;
 
 }  // namespace
@@ -96,40 +97,47 @@ void Guard::Pump(Instant now) {
   NoteQueueEmpty(backlog_dropped, now);
 }
 
-// Whether requests as critical as our first one wait in another worker, longer
-// than it by more than a tick.
-bool Guard::OthersWaitLonger() const {
-  const size_t c = Index(queue_.MostCritical());
-  const int64_t ours = shard_.oldest_ns.load(kRelaxed) - kTick.count();
+// The worker whose first request goes before our first one, being more critical
+// or waiting longer by more than a tick; null: none.
+const Region::Shard* Guard::FirstElsewhere() const {
+  const Region::Shard* first = nullptr;
+  size_t most = Index(queue_.MostCritical());
+  int64_t oldest = shard_.oldest_ns.load(kRelaxed) - kTick.count();
   const int32_t shards = region_.header.shards_used.load(kRelaxed);
   for (int32_t i = 0; i < shards; ++i) {
     const Region::Shard& shard = region_.shards[static_cast<size_t>(i)];
-    if (shard.waiting[c].load(kRelaxed) > 0 &&
-        shard.oldest_ns.load(kRelaxed) < ours) {
-      return true;
-    }
+    size_t c = 0;
+    while (c <= most && shard.waiting[c].load(kRelaxed) <= 0) ++c;
+    if (c > most) continue;
+    const int64_t came = shard.oldest_ns.load(kRelaxed);
+    if (c == most && came >= oldest) continue;
+    first = &shard;
+    most = c;
+    oldest = came;
   }
-  return false;
+  return first;
 }
 
-// A free place is left to requests of other workers that are more critical, or
-// wait longer, unless it stays free.
+// A free place is left to such a worker, unless that one is stuck.
 bool Guard::MayGoFirst(const Totals& totals, Instant now) {
   if (IsAlone()) return true;
-  bool others_first = false;
-  for (size_t c = 0; c < Index(queue_.MostCritical()); ++c) {
-    others_first = others_first || totals.Has(c);
+  const Region::Shard* const first = FirstElsewhere();
+  if (first == nullptr) return true;
+  const YieldedTo to{first->oldest_ns.load(kRelaxed),
+                     first->held.load(kRelaxed)};
+  if (to != yielding_to_) {
+    yielding_to_ = to;
+    yielding_since_ = kNever;
+    yielded_in_vain_ = false;
   }
-  others_first = others_first || OthersWaitLonger();
-  const bool room = totals.held < region_.published.slots.load(kRelaxed);
-  if (!others_first || !room) {
+  if (yielded_in_vain_) return true;
+  if (totals.held >= region_.published.slots.load(kRelaxed)) {
     yielding_since_ = kNever;
     return true;
   }
   if (yielding_since_ == kNever) yielding_since_ = now;
-  if (now - yielding_since_ < kYield) return false;
-  yielding_since_ = now;
-  return true;
+  yielded_in_vain_ = now - yielding_since_ >= kYield;
+  return yielded_in_vain_;
 }
 
 void Guard::NoteQueueEmpty(bool backlog_dropped, Instant now) {

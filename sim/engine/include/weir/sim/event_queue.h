@@ -149,7 +149,7 @@ class EventQueue {
   int64_t wheel_at_ = 0;
   int64_t wheel_end_ = kWheelSlots;
   std::vector<Entry> beyond_;  // From wheel_end_ on.
-  std::vector<Entry> lane_;  // Sorted from lane_head_ on.
+  std::vector<Entry> lane_;    // Sorted from lane_head_ on.
   size_t lane_head_ = 0;
   std::vector<Event> pool_;
   uint32_t free_ = kNoSlot;
