@@ -200,19 +200,9 @@ bool PrintBrokenBounds(const scenario::Scenario& scenario,
 // With the seeds spelled out: their default is the first scenario's.
 std::string CommandOf(const SimOptions& options, const std::string& scenarios,
                       const std::vector<uint64_t>& seeds) {
-  std::string command = "weir sim " + scenarios;
-  const auto add = [&command](std::string_view name, const std::string& value) {
-    if (!value.empty()) command += fmt::format(" {} {}", name, value);
-  };
-  add("--policy", options.policy);
-  if (options.guard_workers != 1) {
-    add("--guard-workers", std::to_string(options.guard_workers));
-  }
-  if (options.algorithm != "weir") add("--algorithm", options.algorithm);
-  add("--against", options.against);
-  add("--seeds",
+  return fmt::format(
+      "weir sim {}{} --seeds {}", scenarios, OptionsOf(options),
       options.seeds.empty() ? fmt::to_string(seeds.at(0)) : options.seeds);
-  return command;
 }
 
 struct Played {
@@ -360,6 +350,21 @@ int FailForSeeds(const std::string& text) {
                                        text));
 }
 
+std::string OptionsOf(const SimOptions& options) {
+  std::string text;
+  const auto add = [&text](std::string_view name, const std::string& value) {
+    if (!value.empty()) text += fmt::format(" {} {}", name, value);
+  };
+  add("--policy", options.policy);
+  if (options.guard_workers != 1) {
+    add("--guard-workers", std::to_string(options.guard_workers));
+  }
+  if (options.algorithm != "weir") add("--algorithm", options.algorithm);
+  add("--against", options.against);
+  add("--rivals-from", options.rivals_from);
+  return text;
+}
+
 int ThreadsOf(const SimOptions& options) {
   if (options.threads > 0) return options.threads;
   return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
@@ -430,6 +435,12 @@ void AddSimCommand(CLI::App& app, Action& action) {
     } else {
       if (options->scenarios.empty()) {
         throw CLI::RequiredError("scenarios (or --matrix)");
+      }
+      if (!options->rivals_from.empty()) {
+        throw CLI::ValidationError(
+            "--rivals-from",
+            "rivals of a matrix are no part of one scenario's "
+            "play; add --matrix, or leave it out");
       }
       action = [options] { return RunSim(*options); };
     }

@@ -109,18 +109,7 @@ std::vector<scenario::Scenario> Load(const std::vector<std::string>& paths) {
 std::string CommandOf(const SimOptions& options, const std::string& seeds) {
   std::string command = "weir sim --matrix";
   for (const std::string& path : options.scenarios) command += " " + path;
-  const auto add = [&command](std::string_view name, const std::string& value) {
-    if (!value.empty()) command += fmt::format(" {} {}", name, value);
-  };
-  add("--policy", options.policy);
-  if (options.guard_workers != 1) {
-    add("--guard-workers", std::to_string(options.guard_workers));
-  }
-  if (options.algorithm != "weir") add("--algorithm", options.algorithm);
-  add("--against", options.against);
-  add("--rivals-from", options.rivals_from);
-  add("--seeds", seeds);
-  return command;
+  return command + OptionsOf(options) + " --seeds " + seeds;
 }
 
 // Charts keep the lines of the first, of those that all charts show, and of

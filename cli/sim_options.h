@@ -40,6 +40,10 @@ int FailForSeeds(const std::string& text);
 // As many as were asked for, else one for each core.
 int ThreadsOf(const SimOptions& options);
 
+// Those that say what is played against what, as they were given: " --policy
+// P.toml --against fixed".
+std::string OptionsOf(const SimOptions& options);
+
 // Width of a bin of a scenario's series: some two hundred, of whole steps of
 // 100 ms.
 Duration BinFor(const scenario::Scenario& scenario);

@@ -7,12 +7,9 @@
 // off after a flood would poison the other's figures.
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -21,9 +18,10 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "command.h"
+#include "demo.h"
+#include "event_loop.h"
 #include "loopback.h"
 #include "nginx_conf.h"
 #include "process.h"
@@ -35,14 +33,12 @@
 #include "weir/config/policy.h"
 #include "weir/scenario/capacity.h"
 #include "weir/scenario/read.h"
-#include "weir/scenario/report.h"
 #include "weir/shm/segment.h"
 
 namespace weir::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using scenario::Report;
 using scenario::Scenario;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
@@ -51,8 +47,6 @@ constexpr milliseconds kConnectTimeout = seconds(3);
 // Chosen: many times what a start takes on an idle machine.
 constexpr seconds kStartTimeout(20);
 constexpr milliseconds kStopTimeout = seconds(5);
-// How long the demonstration waits for a service that has just started.
-constexpr milliseconds kIdleTimeout = seconds(20);
 
 struct Options {
   std::string upstream;
@@ -104,15 +98,6 @@ Result<std::string> FindScenario() {
       "first-light.toml is not where it belongs; name one: --scenario"};
 }
 
-uint64_t RaiseOpenFiles() {
-  rlimit limit{};
-  getrlimit(RLIMIT_NOFILE, &limit);
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
-  getrlimit(RLIMIT_NOFILE, &limit);
-  return limit.rlim_cur;
-}
-
 // All that runs, from the first check to the last breath.
 class Instance {
  public:
@@ -132,10 +117,6 @@ class Instance {
   std::optional<Failure> StartBackend(std::string_view name, HostPort& at);
   std::optional<Failure> StartNginx();
   std::optional<Failure> AwaitPort(const HostPort& at, std::string_view name);
-  int PlayDemo() const;
-  Result<Report> Play(uint16_t port, std::string_view name) const;
-  void PrintDemo(const Report& with,
-                 const std::optional<Report>& without) const;
 
   bool has_sample() const { return options_.upstream.empty(); }
   uint64_t seed() const { return options_.seed.value_or(scenario_->seed); }
@@ -397,8 +378,14 @@ int Instance::WaitForEnd() {
 
 // Runs as a child, so that the end of another child ends it.
 int Instance::RunDemo() {
-  const Result<pid_t> pid =
-      children_->Start("the demonstration", [this] { return PlayDemo(); });
+  const Result<pid_t> pid = children_->Start("the demonstration", [this] {
+    return PlayDemo(*scenario_,
+                    {.guarded_port = guarded_port_,
+                     .unguarded_port =
+                         options_.guarded_only ? uint16_t{0} : unguarded_port_,
+                     .seed = seed(),
+                     .json = options_.json});
+  });
   if (!pid) return Fail(kCouldNotRun, pid.error().message);
   for (;;) {
     const Supervisor::Event event = children_->Wait(std::chrono::hours(24));
@@ -408,54 +395,6 @@ int Instance::RunDemo() {
     if (event.kind != Supervisor::Event::Kind::kExit) continue;
     if (event.pid == *pid && event.status <= 128) return event.status;
     return Fail(kCouldNotRun, children_->Obituary(event));
-  }
-}
-
-int Instance::PlayDemo() const {
-  const Result<Report> with = Play(guarded_port_, "with weir");
-  if (!with) return Fail(kCouldNotRun, with.error().message);
-  std::optional<Report> without;
-  if (!options_.guarded_only) {
-    Result<Report> played = Play(unguarded_port_, "without");
-    if (!played) return Fail(kCouldNotRun, played.error().message);
-    without = *std::move(played);
-  }
-  PrintDemo(*with, without);
-  if (!with->invalid.empty()) {
-    return Fail(kCouldNotRun, "these figures mean nothing: " + with->invalid);
-  }
-  // Without weir every caller gives up and connects anew, so on a small machine
-  // the generator cannot keep up.  The table says so; what was sent late was
-  // less of a flood, and that the service fell over stands all the same.
-  const std::vector<std::string> broken = BrokenBounds(*scenario_, *with);
-  for (const std::string& bound : broken) Fail(kCouldNotRun, bound);
-  return broken.empty() ? kFine : kCouldNotRun;
-}
-
-Result<Report> Instance::Play(uint16_t port, std::string_view name) const {
-  const HostPort target = {.host = "127.0.0.1", .port = port};
-  fmt::print(stderr, "{}: {} for {:.0f} s\n", name, scenario_->name,
-             ToSeconds(scenario_->length()));
-  if (!WaitUntilIdle(target, scenario_->routes[0].name, scenario_->deadline,
-                     kIdleTimeout)) {
-    return Error{Url(port) + " does not answer"};
-  }
-  return RunStorm(*scenario_,
-                  {.target = target, .seed = seed(), .progress = {}});
-}
-
-void Instance::PrintDemo(const Report& with,
-                         const std::optional<Report>& without) const {
-  if (!without) {
-    fmt::print("{}\n", ToText(with, scenario_->timeout));
-    if (options_.json) fmt::print("{{\"protected\": {}}}\n", ToJson(with));
-    return;
-  }
-  fmt::print("{}\n", ToText(with, "with weir", *without, "without",
-                            scenario_->timeout));
-  if (options_.json) {
-    fmt::print("{{\"protected\": {}, \"unprotected\": {}}}\n", ToJson(with),
-               ToJson(*without));
   }
 }
 

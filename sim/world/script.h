@@ -3,9 +3,8 @@
 // makes of it.
 //
 // One run writes it down as it goes, the others read it instead of drawing and
-// reckoning it again, which is two fifths of a run.  They come out the same to
-// the bit, since all that the script says depends on the scenario and the seed
-// alone.
+// reckoning it again.  They come out the same to the bit, since all that the
+// script says depends on the scenario and the seed alone.
 
 #ifndef WEIR_SIM_WORLD_SCRIPT_H_
 #define WEIR_SIM_WORLD_SCRIPT_H_
