@@ -46,6 +46,7 @@ void AddCheckCommand(CLI::App& app, Action& action);
 void AddDrillCommand(CLI::App& app, Action& action);
 void AddExplainCommand(CLI::App& app, Action& action);
 void AddHostCommand(CLI::App& app, Action& action);
+void AddHuntCommand(CLI::App& app, Action& action);
 void AddPlanCommand(CLI::App& app, Action& action);
 void AddReplayCommand(CLI::App& app, Action& action);
 void AddSegmentCommand(CLI::App& app, Action& action);

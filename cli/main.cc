@@ -28,6 +28,7 @@ int Main(int argc, char** argv) {
   AddDrillCommand(app, action);
   AddExplainCommand(app, action);
   AddHostCommand(app, action);
+  AddHuntCommand(app, action);
   AddPlanCommand(app, action);
   AddReplayCommand(app, action);
   AddSegmentCommand(app, action);

@@ -330,7 +330,7 @@ int Run(Options options) {
   }
   // A wrong policy is better known before hours of log are read.
   std::shared_ptr<const Policy> policy;
-  if (!LoadPolicyOf(options.sim, policy)) return kWrongInput;
+  if (!LoadPolicyOf(options.sim.policy, policy)) return kWrongInput;
   auto formats = Formats(options);
   if (!formats)
     return Fail(kWrongInput, "--format: " + formats.error().message);

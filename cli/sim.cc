@@ -264,7 +264,7 @@ bool WriteReport(const SimOptions& options,
 
 int Play(const SimOptions& options, std::vector<Played> all) {
   std::shared_ptr<const Policy> policy;
-  if (!LoadPolicyOf(options, policy)) return kWrongInput;
+  if (!LoadPolicyOf(options.policy, policy)) return kWrongInput;
   const auto algorithms = sim::FindAlgorithms(
       options.algorithm +
           (options.against.empty() ? "" : "," + options.against),
@@ -278,7 +278,7 @@ int Play(const SimOptions& options, std::vector<Played> all) {
     if (!seeds) return FailForSeeds(options.seeds);
     study.seeds = *seeds;
   }
-  study.threads = ThreadsOf(options);
+  study.threads = ThreadsOf(options.threads);
   std::optional<TraceFile> trace;
   if (!options.trace.empty()) {
     trace.emplace(options.trace);
@@ -365,8 +365,8 @@ std::string OptionsOf(const SimOptions& options) {
   return text;
 }
 
-int ThreadsOf(const SimOptions& options) {
-  if (options.threads > 0) return options.threads;
+int ThreadsOf(int asked) {
+  if (asked > 0) return asked;
   return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
 }
 
@@ -375,10 +375,10 @@ Duration BinFor(const scenario::Scenario& scenario) {
   return kStep * std::max<int64_t>(1, scenario.length() / kStep / 200);
 }
 
-bool LoadPolicyOf(const SimOptions& options,
+bool LoadPolicyOf(const std::string& path,
                   std::shared_ptr<const Policy>& policy) {
-  if (options.policy.empty()) return true;
-  const auto read = config::LoadPolicy(options.policy);
+  if (path.empty()) return true;
+  const auto read = config::LoadPolicy(path);
   if (read) {
     policy = std::make_shared<const Policy>(*read);
   } else {
@@ -419,7 +419,7 @@ void AddSimCommand(CLI::App& app, Action& action) {
       ->add_option("--guard-workers", options->guard_workers,
                    "Processes over which each guard is spread, as over the "
                    "workers of nginx")
-      ->check(CLI::Range(1, 32))
+      ->check(CLI::Range(1, 64))
       ->capture_default_str();
   command->add_option("--threads", options->threads,
                       "Runs at a time; default: one for each core");

@@ -160,7 +160,7 @@ int RunMatrix(const SimOptions& options) {
                                                   : options.scenarios.size();
   if (scenarios.size() != wanted) return kWrongInput;
   std::shared_ptr<const Policy> policy;
-  if (!LoadPolicyOf(options, policy)) return kWrongInput;
+  if (!LoadPolicyOf(options.policy, policy)) return kWrongInput;
   std::string list = options.algorithm;
   if (!options.against.empty()) {
     list += "," + options.against;
@@ -183,7 +183,7 @@ int RunMatrix(const SimOptions& options) {
   page.command = CommandOf(options, seeds);
   Progress progress(scenarios.size() * names.size() * parsed->size());
   sim::StudyOptions study{.seeds = *parsed,
-                          .threads = ThreadsOf(options),
+                          .threads = ThreadsOf(options.threads),
                           .on_run = [&progress] { progress.OnRun(); }};
   for (const scenario::Scenario& scenario : scenarios) {
     progress.Begin(scenario.name);

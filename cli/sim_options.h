@@ -37,8 +37,8 @@ std::optional<std::vector<uint64_t>> ParseSeeds(std::string_view text);
 // Says that `text` is none.
 int FailForSeeds(const std::string& text);
 
-// As many as were asked for, else one for each core.
-int ThreadsOf(const SimOptions& options);
+// As many as were asked for, else (0) one for each core.
+int ThreadsOf(int asked);
 
 // Those that say what is played against what, as they were given: " --policy
 // P.toml --against fixed".
@@ -48,9 +48,9 @@ std::string OptionsOf(const SimOptions& options);
 // 100 ms.
 Duration BinFor(const scenario::Scenario& scenario);
 
-// The policy that the options name; null when they name none.  False after
-// every complaint was printed.
-bool LoadPolicyOf(const SimOptions& options,
+// The policy of that file; null when there is no name.  False after every
+// complaint was printed.
+bool LoadPolicyOf(const std::string& path,
                   std::shared_ptr<const Policy>& policy);
 
 // Plays one scenario, as `weir sim` plays the file that the options name.
