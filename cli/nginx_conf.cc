@@ -85,7 +85,9 @@ std::string ServerText(std::string_view name, const NginxConf::Door& door,
 }
 
 bool IsProgram(const fs::path& path) {
-  return fs::is_regular_file(path) && access(path.c_str(), X_OK) == 0;
+  // A folder of the PATH that may not be read holds none for this user.
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored) && access(path.c_str(), X_OK) == 0;
 }
 
 }  // namespace
@@ -141,7 +143,7 @@ Result<std::string> FindModule() {
        {here / "../adapters/nginx", here / "../lib/nginx/modules",
         fs::path("/usr/lib/nginx/modules")}) {
     const fs::path file = folder / name;
-    if (fs::exists(file, ignored)) return fs::canonical(file).string();
+    if (fs::exists(file, ignored)) return fs::canonical(file, ignored).string();
   }
   return Error{"the nginx module, " + name +
                ", is neither in the build tree nor in /usr/lib/nginx/modules; "

@@ -3,7 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
 #include <string>
+
+#include "scratch.h"
 
 namespace weir::cli {
 namespace {
@@ -19,6 +23,23 @@ NginxConf Example() {
           .resource = "api",
           .health = "health",
           .guarded = {.port = 8001, .upstream = "127.0.0.1:9001"}};
+}
+
+// Folders that this user may not read, or that lead nowhere, are common on a
+// PATH; a link to itself fails for root as well.
+TEST(NginxConfTest, AFolderOfThePathThatCannotBeReadIsPassedOver) {
+  const auto scratch = Scratch::Make("weir-path-");
+  ASSERT_TRUE(scratch.ok());
+  std::filesystem::create_symlink("loop", scratch->Path("loop"));
+  std::filesystem::create_directory(scratch->Path("bin"));
+  std::filesystem::create_symlink("/bin/true", scratch->Path("bin/nginx"));
+  const std::string before = std::getenv("PATH");
+  setenv("PATH", (scratch->Path("loop") + ":" + scratch->Path("bin")).c_str(),
+         1);
+  const auto found = FindNginx();
+  setenv("PATH", before.c_str(), 1);
+  ASSERT_TRUE(found.ok());
+  EXPECT_EQ(*found, scratch->Path("bin/nginx"));
 }
 
 TEST(NginxConfTest, AStringInQuotesIsOneWord) {

@@ -22,17 +22,9 @@ struct Options {
   bool json = false;
 };
 
-std::string Table(const std::vector<shm::SegmentInfo>& segments) {
-  std::string text = fmt::format("{:<32} {:>8} {:>8} {:>9}  {}\n", "service",
-                                 "workers", "uid", "bytes", "state");
-  for (const shm::SegmentInfo& segment : segments) {
-    const std::string_view state = !segment.problem.empty() ? segment.problem
-                                   : segment.workers > 0    ? "used"
-                                                            : "no workers";
-    text += fmt::format("{:<32} {:>8} {:>8} {:>9}  {}\n", segment.service,
-                        segment.workers, segment.owner, segment.size, state);
-  }
-  return text;
+std::string_view StateOf(const shm::SegmentInfo& segment) {
+  if (!segment.problem.empty()) return segment.problem;
+  return segment.workers > 0 ? "used" : "no workers";
 }
 
 std::string ToJson(const std::vector<shm::SegmentInfo>& segments) {
@@ -52,7 +44,7 @@ int List(const Options& options) {
   if (!segments) return Fail(kCouldNotRun, segments.error().message);
   const std::string text = options.json        ? ToJson(*segments)
                            : segments->empty() ? "no segments\n"
-                                               : Table(*segments);
+                                               : SegmentTable(*segments);
   std::fputs(text.c_str(), stdout);
   return kFine;
 }
@@ -65,6 +57,17 @@ int Remove(const Options& options) {
 }
 
 }  // namespace
+
+std::string SegmentTable(const std::vector<shm::SegmentInfo>& segments) {
+  std::string text = fmt::format("{:<32} {:>8} {:>8} {:>9}  {}\n", "service",
+                                 "workers", "uid", "bytes", "state");
+  for (const shm::SegmentInfo& segment : segments) {
+    text += fmt::format("{:<32} {:>8} {:>8} {:>9}  {}\n", segment.service,
+                        segment.workers, segment.owner, segment.size,
+                        StateOf(segment));
+  }
+  return text;
+}
 
 Result<std::string> OnlyService() {
   const auto segments = shm::ListSegments();
@@ -80,11 +83,11 @@ Result<std::string> OnlyService() {
         "  why: there is no segment that could be read; those of other users, "
         "and of other containers, are not seen\n"
         "  fix: start the service, or run this as its user or as root" +
-        (segments->empty() ? "" : '\n' + Table(*segments))};
+        (segments->empty() ? "" : '\n' + SegmentTable(*segments))};
   }
   return Error{
       "error: which service?\n  why: there are several\n  fix: name one\n" +
-      Table(*segments)};
+      SegmentTable(*segments)};
 }
 
 void AddSegmentCommand(CLI::App& app, Action& action) {

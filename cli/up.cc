@@ -92,7 +92,7 @@ Result<std::string> FindScenario() {
        {here / "../../../sim/scenarios", here / "../share/weir/scenarios"}) {
     std::error_code ignored;
     const fs::path file = folder / "first-light.toml";
-    if (fs::exists(file, ignored)) return fs::canonical(file).string();
+    if (fs::exists(file, ignored)) return fs::canonical(file, ignored).string();
   }
   return Error{
       "first-light.toml is not where it belongs; name one: --scenario"};
@@ -193,7 +193,13 @@ std::optional<Failure> Instance::CheckPolicy() {
   }
   resources_ = *resources;
   service_ = policy->service;
-  policy_path_ = fs::absolute(options_.policy).string();
+  std::error_code error;
+  policy_path_ = fs::absolute(options_.policy, error).string();
+  if (error) {
+    return Failure{kCouldNotRun, options_.policy +
+                                     ": cannot tell which folder it is in: " +
+                                     error.message()};
+  }
   return std::nullopt;
 }
 

@@ -124,4 +124,8 @@ std::string Complaints::Print(std::string_view consequence) const {
   return out + '\n';
 }
 
+void EndWithError(const Complaints& complaints) {
+  weir::EndWithError(Error{complaints.Print()});
+}
+
 }  // namespace weir::config

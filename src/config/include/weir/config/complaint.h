@@ -21,8 +21,9 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
+
+#include "weir/result.h"
 
 namespace weir::config {
 
@@ -94,34 +95,17 @@ class Complaints {
   std::vector<Complaint> list_;
 };
 
+// As for a plain Error: ends the program with all of them.
+[[noreturn]] void EndWithError(const Complaints& complaints);
+
 // What a reader makes of a text: a T, or at least one complaint.
 template <typename T>
-class [[nodiscard]] Checked {
+class [[nodiscard]] Checked : public Result<T, Complaints> {
  public:
-  // NOLINTNEXTLINE(google-explicit-constructor): returns read as values.
-  Checked(T value) : state_(std::in_place_index<0>, std::move(value)) {}
-  // NOLINTNEXTLINE(google-explicit-constructor)
-  Checked(Complaints complaints)
-      : state_(std::in_place_index<1>, std::move(complaints)) {}
-
-  bool ok() const { return state_.index() == 0; }
-  explicit operator bool() const { return ok(); }
-
-  // Undefined unless ok().
-  T& value() & { return *std::get_if<0>(&state_); }
-  const T& value() const& { return *std::get_if<0>(&state_); }
-  T&& value() && { return std::move(*std::get_if<0>(&state_)); }
-  T& operator*() & { return value(); }
-  const T& operator*() const& { return value(); }
-  T&& operator*() && { return std::move(*this).value(); }
-  T* operator->() { return &value(); }
-  const T* operator->() const { return &value(); }
+  using Result<T, Complaints>::Result;
 
   // Undefined when ok().
-  const Complaints& complaints() const { return *std::get_if<1>(&state_); }
-
- private:
-  std::variant<T, Complaints> state_;
+  const Complaints& complaints() const { return this->error(); }
 };
 
 }  // namespace weir::config
