@@ -242,6 +242,11 @@ std::string NotPlayed(const scenario::Scenario& scenario) {
   add(tier.network.mean > Duration{}, "network");
   add(tier.client_guard, "client_guard");
   add(!scenario.clients.closed.empty(), "clients.closed");
+  add(!tier.failures.empty(), "failures");
+  add(scenario.proxy_timeout.has_value(), "proxy_timeout");
+  add(std::any_of(scenario.phases.begin(), scenario.phases.end(),
+                  [](const auto& phase) { return !phase.mix.empty(); }),
+      "phases.mix");
   return list;
 }
 

@@ -233,6 +233,12 @@ TEST(NotPlayedTest, NamesEachThingThatOnlyTheSimulatorPlays) {
   EXPECT_EQ(with([](Scenario&, Tier& t) { t.network = kConstant; }), "network");
   EXPECT_EQ(with([](Scenario&, Tier& t) { t.client_guard = true; }),
             "client_guard");
+  EXPECT_EQ(with([](Scenario&, Tier& t) { t.failures.push_back({}); }),
+            "failures");
+  EXPECT_EQ(with([](Scenario& s, Tier&) { s.proxy_timeout = seconds(1); }),
+            "proxy_timeout");
+  EXPECT_EQ(with([](Scenario& s, Tier&) { s.phases.push_back({.mix = {1}}); }),
+            "phases.mix");
   EXPECT_EQ(with([](Scenario& s, Tier& t) {
               t.client_guard = true;
               s.clients.closed.push_back({});

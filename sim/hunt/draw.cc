@@ -291,6 +291,14 @@ class Drawer {
           std::clamp(ToSeconds(s_.deadline) * LogUniform(.05, 1), .01, 5.));
       Trait("retries");
     }
+    if (Chance(.5)) {
+      s_.seat = scenario::Seat::kProxy;
+      Trait("guard in a proxy");
+      if (Chance(.3)) {
+        s_.proxy_timeout = Seconds(ToSeconds(s_.deadline) * LogUniform(.3, 3));
+        Trait("the proxy gives up");
+      }
+    }
     s_.clients.count = static_cast<int32_t>(LogUniform(1, 5000) + .5);
     if (Chance(.3)) s_.clients.zipf = Digits(Uniform(.5, 1.2));
     if (Chance(.15)) s_.arrivals = scenario::Spacing::kConstant;
@@ -433,7 +441,8 @@ class Drawer {
         DrawDisturbance();
         break;
     }
-    if (Chance(.1)) {
+    DrawHogs();
+    if (tier().pauses.empty() && Chance(.1)) {
       const double length = LogUniform(.02, 1);
       tier().pauses = {{.length = Seconds(length),
                         .every = Seconds(length * LogUniform(5, 100)),
@@ -441,6 +450,23 @@ class Drawer {
                         .regular = Chance(.5)}};
       Trait("pauses");
     }
+  }
+
+  // Somebody who asks for more than all others, under one name or many.
+  void DrawHogs() {
+    const bool strangers = Chance(.04);
+    if (!strangers && !Chance(.07)) return;
+    const double most = kMostAttempts / (Capacity() * ToSeconds(s_.length()));
+    if (most < .5) return;
+    scenario::Hog hog{.count = strangers ? 100'000
+                               : Chance(.6)
+                                   ? 1
+                                   : static_cast<int32_t>(LogUniform(2, 50)),
+                      .load = Digits(LogUniform(.3, std::min(20., most)))};
+    hog.cls = random_.Below(s_.classes.size());
+    hog.from = Digits(s_.length() / 10);
+    s_.clients.hogs = {hog};
+    Trait(strangers ? "strangers" : "hogs");
   }
 
   // Nearly nobody comes for a long time; then somebody does.
@@ -495,7 +521,7 @@ class Drawer {
     AddConstant("disturbed", length, load);
     const Duration until = Now();
     using scenario::Change;
-    switch (Pick({.3, .15, .35, .2})) {
+    switch (Pick({.22, .1, .22, .16, .18, .12})) {
       case 0: {
         const double speed = Digits(LogUniform(.04, .8));
         const Duration over = Chance(.3) ? Seconds(length * .3) : Duration{};
@@ -529,8 +555,50 @@ class Drawer {
         Trait("a dependency hangs");
         break;
       }
+      case 3: {
+        // Some fail: at once, late, or when all is done.
+        scenario::Failure failure{
+            .ratio = Chance(.4) ? 1 : Digits(Uniform(.05, .9)),
+            .from = from,
+            .until = until};
+        switch (Pick({.4, .4, .2})) {
+          case 0:
+            failure.after = Seconds(LogUniform(.0002, .01));
+            Trait("fails fast");
+            break;
+          case 1:
+            failure.after =
+                Seconds(ToSeconds(s_.deadline) * LogUniform(.3, 10));
+            Trait("fails late");
+            break;
+          default:
+            Trait("fails when done");
+            break;
+        }
+        tier().failures = {failure};
+        break;
+      }
+      case 4: {
+        // Nothing moves, perhaps from the first moment.
+        const double most = std::min(length, 40.);
+        scenario::Pause pause{.length = Seconds(LogUniform(.1, 1) * most)};
+        pause.first = Chance(.25) ? Duration{} : from;
+        tier().pauses = {pause};
+        Trait("stands still");
+        break;
+      }
       default: {
         // The mix or the cost moves, and stays.
+        Trait("the mix moves");
+        if (s_.routes.size() == 2 && Chance(.6)) {
+          const double share = Digits(Uniform(.02, .95));
+          s_.phases.back().mix = {share, Rest(1 - share)};
+          AddAfter(load);
+          for (Phase& phase : s_.phases) {
+            if (&phase != &s_.phases[0]) phase.mix = s_.phases[1].mix;
+          }
+          return;
+        }
         Stage& stage = tier().stages[0];
         if (stage.time.distribution == Span::Distribution::kBimodal) {
           tier().changes = {
@@ -542,7 +610,6 @@ class Drawer {
                    ToSeconds(stage.time.mean) *
                    (Chance(.5) ? LogUniform(.1, .8) : LogUniform(1.2, 6)))}};
         }
-        Trait("the mix moves");
         break;
       }
     }
@@ -561,6 +628,10 @@ class Drawer {
       }
       sum += load * Capacity() * ToSeconds(phase.duration) *
              (load > .95 ? Retried() : 1);
+    }
+    for (const scenario::Hog& hog : s_.clients.hogs) {
+      sum +=
+          hog.load * Capacity() * ToSeconds(s_.length() - hog.from) * Retried();
     }
     return sum;
   }
@@ -664,6 +735,11 @@ std::string Describe(const World& world) {
   out += fmt::format("; deadline {}", Time(s.deadline));
   if (s.timeout > s.deadline)
     out += fmt::format(", timeout {}", Time(s.timeout));
+  if (s.seat == scenario::Seat::kProxy) {
+    out += s.proxy_timeout ? fmt::format(", proxy gives up after {}",
+                                         Time(*s.proxy_timeout))
+                           : ", in a proxy";
+  }
   if (s.retries.count > 0) out += fmt::format(", {} retries", s.retries.count);
   out += ";";
   const char* between = "";
@@ -671,6 +747,9 @@ std::string Describe(const World& world) {
     if (phase.name == "settling" || phase.name == kEnd) continue;
     out += fmt::format("{} {} {} of {}", between, phase.name,
                        Time(phase.duration), Load(phase));
+    if (!phase.mix.empty() && phase.name == "disturbed") {
+      out += fmt::format(" with {} {:.2g}", s.routes[0].name, phase.mix[0]);
+    }
     between = ",";
   }
   for (const scenario::Change& change : tier.changes) {
@@ -685,8 +764,19 @@ std::string Describe(const World& world) {
       out += fmt::format(" slow {:.3g}", *change.slow_ratio);
   }
   for (const scenario::Pause& pause : tier.pauses) {
-    out += fmt::format("; pauses {} each {}", Time(pause.length),
-                       Time(pause.every));
+    out += pause.every > Duration{}
+               ? fmt::format("; pauses {} each {}", Time(pause.length),
+                             Time(pause.every))
+               : fmt::format("; stands still for {} at {}", Time(pause.length),
+                             Time(pause.first));
+  }
+  for (const scenario::Failure& failure : tier.failures) {
+    out += fmt::format(
+        "; at {}: {:.3g} fail {}", Time(failure.from), failure.ratio,
+        failure.after ? "after " + Time(*failure.after) : "when done");
+  }
+  for (const scenario::Hog& hog : s.clients.hogs) {
+    out += fmt::format("; {} hogs of {:.3g}", hog.count, hog.load);
   }
   if (world.guard_workers > 1) {
     out += fmt::format("; {} guard workers", world.guard_workers);

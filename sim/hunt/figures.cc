@@ -19,11 +19,11 @@ double Less(const scenario::Figures& figures) {
 
 }  // namespace
 
-bool MostCriticalFits(const World& world) {
+bool Fits(const World& world, double share) {
   // Chosen: with less room, chance alone loses some of it.
   constexpr double kMost = .8;
   const scenario::Scenario& s = world.scenario;
-  if (s.classes.size() < 2 || !s.tiers[0].pauses.empty()) return false;
+  if (!s.tiers[0].pauses.empty() || !s.tiers[0].failures.empty()) return false;
   double capacity = scenario::CapacityAt(s, {});
   const double nominal = capacity;
   for (const scenario::Change& change : s.tiers[0].changes) {
@@ -33,8 +33,9 @@ bool MostCriticalFits(const World& world) {
   double load = 0;
   for (const scenario::Phase& phase : s.phases) {
     load = std::max({load, phase.load, phase.to});
+    if (!phase.mix.empty()) return false;
   }
-  return s.classes[0].share * load * nominal <= kMost * capacity;
+  return share * load * nominal <= kMost * capacity;
 }
 
 Figures FiguresOf(const World& world, const sim::Outcomes& outcomes) {
@@ -45,7 +46,13 @@ Figures FiguresOf(const World& world, const sim::Outcomes& outcomes) {
   for (const scenario::Figures& phase : report.phases) {
     if (phase.name == kAfter) figures.after = Less(phase);
   }
-  if (MostCriticalFits(world)) figures.vital = Less(report.classes[0]);
+  const scenario::Scenario& s = world.scenario;
+  const bool hogs = !s.clients.hogs.empty();
+  if (s.classes.size() > 1 && !(hogs && s.clients.hogs[0].cls == 0) &&
+      Fits(world, s.classes[0].share)) {
+    figures.vital = Less(report.classes[0]);
+  }
+  if (hogs && Fits(world, 1)) figures.others = outcomes.others_good_ratio;
   return figures;
 }
 

@@ -25,7 +25,7 @@ std::optional<double> Maybe(const nlohmann::json& number) {
 std::string ToJson(const Record& record) {
   std::string json = fmt::format(
       "{{\"generator\":{},\n\"figures\":[\"goodput\",\"work\",\"false_shed\","
-      "\"after\",\"vital\"],\n\"worlds\":{{",
+      "\"after\",\"vital\",\"others\"],\n\"worlds\":{{",
       kGenerator);
   const char* between = "\n";
   for (const auto& [seed, algorithms] : record) {
@@ -33,9 +33,9 @@ std::string ToJson(const Record& record) {
     between = ",\n";
     const char* comma = "";
     for (const auto& [name, f] : algorithms) {
-      json +=
-          fmt::format("{}\"{}\":[{},{},{},{},{}]", comma, name, f.goodput,
-                      f.work, f.false_shed, Number(f.after), Number(f.vital));
+      json += fmt::format("{}\"{}\":[{},{},{},{},{},{}]", comma, name,
+                          f.goodput, f.work, f.false_shed, Number(f.after),
+                          Number(f.vital), Number(f.others));
       comma = ",";
     }
     json += "}";
@@ -59,7 +59,8 @@ Result<Record> ParseRecord(const std::string& json) {
                                            .work = f.at(1).get<double>(),
                                            .false_shed = f.at(2).get<double>(),
                                            .after = Maybe(f.at(3)),
-                                           .vital = Maybe(f.at(4))};
+                                           .vital = Maybe(f.at(4)),
+                                           .others = Maybe(f.at(5))};
       }
     }
   } catch (const std::exception& error) {

@@ -99,7 +99,8 @@ std::string ByAlgorithm(const std::vector<Played>& worlds,
                                                      ">= .97", "median", "mean",
                                                      "p5", "p1", "worst"}};
   std::vector<std::vector<std::string>> rest = {
-      {"", "most critical: p1", "worst", "recovered", "worst"}};
+      {"", "most critical: p1", "worst", "no hogs: p1", "worst", "recovered",
+       "worst"}};
   for (size_t a = 0; a < options.algorithms.size(); ++a) {
     const std::string& name = options.algorithms[a];
     const Distribution d = Distribute(worlds, a, options.baseline);
@@ -109,13 +110,15 @@ std::string ByAlgorithm(const std::vector<Played>& worlds,
     overload.push_back({name, Ratio(d.near), Ratio(d.median), Ratio(d.mean),
                         Ratio(d.p5), Ratio(d.p1), Ratio(d.worst)});
     rest.push_back({name, Ratio(d.vital_p1), Ratio(d.vital_worst),
+                    Ratio(d.others_p1), Ratio(d.others_worst),
                     Ratio(d.recovered), Ratio(d.recovered_worst)});
   }
   const Distribution d = Distribute(worlds, 0, options.baseline);
   return fmt::format(
       "{} worlds: the service can carry {}, {} are overload; {} are "
-      "disturbed, in {} the most critical class alone fits\n\n{}\n{}\n{}",
-      worlds.size(), d.carried, d.overload, d.disturbed, d.vital,
+      "disturbed, in {} the most critical class alone fits, in {} all "
+      "but hogs\n\n{}\n{}\n{}",
+      worlds.size(), d.carried, d.overload, d.disturbed, d.vital, d.others,
       Align(carried), Align(overload), Align(rest));
 }
 
@@ -131,12 +134,17 @@ std::string ByTrait(const std::vector<Played>& worlds,
   }
   std::vector<std::vector<std::string>> rows = {
       {options.algorithms[0] + " by trait", "carried", "within .005", "worst",
-       "overload", ">= .97", "mean", "p5", "worst"}};
+       "overload", ">= .97", "mean", "p5", "worst", "recovered"}};
   for (const auto& [trait, group] : groups) {
     const Distribution d = Distribute(group, 0, options.baseline);
-    rows.push_back({trait, std::to_string(d.carried), Ratio(d.within),
-                    Ratio(d.lost_worst), std::to_string(d.overload),
-                    Ratio(d.near), Ratio(d.mean), Ratio(d.p5), Ratio(d.worst)});
+    const auto of = [](size_t count, double ratio) {
+      return count > 0 ? Ratio(ratio) : "-";
+    };
+    rows.push_back({trait, std::to_string(d.carried), of(d.carried, d.within),
+                    of(d.carried, d.lost_worst), std::to_string(d.overload),
+                    of(d.overload, d.near), of(d.overload, d.mean),
+                    of(d.overload, d.p5), of(d.overload, d.worst),
+                    of(d.disturbed, d.recovered)});
   }
   return Align(rows);
 }
@@ -186,6 +194,7 @@ Distribution Distribute(const std::vector<Played>& worlds, size_t algorithm,
   std::vector<double> shed;
   std::vector<double> of_best;
   std::vector<double> vital;
+  std::vector<double> others;
   std::vector<double> after;
   for (const Played& played : worlds) {
     const Figures& figures = played.figures[algorithm];
@@ -197,6 +206,9 @@ Distribution Distribute(const std::vector<Played>& worlds, size_t algorithm,
     }
     if (figures.vital) {
       vital.push_back(OfPossible(played, algorithm, &Figures::vital));
+    }
+    if (figures.others) {
+      others.push_back(OfPossible(played, algorithm, &Figures::others));
     }
     if (figures.after) {
       after.push_back(OfPossible(played, algorithm, &Figures::after));
@@ -227,6 +239,9 @@ Distribution Distribute(const std::vector<Played>& worlds, size_t algorithm,
   d.vital = vital.size();
   d.vital_p1 = Quantile(vital, .01, 1);
   d.vital_worst = Quantile(vital, 0, 1);
+  d.others = others.size();
+  d.others_p1 = Quantile(others, .01, 1);
+  d.others_worst = Quantile(others, 0, 1);
   d.disturbed = after.size();
   d.recovered = ShareOf(after, kRecovered);
   d.recovered_worst = Quantile(after, 0, 1);

@@ -127,11 +127,11 @@ Arrivals::Arrivals(const Scenario& scenario, uint64_t seed)
   }
   std::vector<double> routes;
   for (const Route& route : scenario.routes) routes.push_back(route.share);
-  routes_.emplace(std::move(routes));
   std::vector<double> shares;
   for (const Class& cls : scenario.classes) shares.push_back(cls.share);
   for (const Phase& phase : scenario.phases) {
     classes_.emplace_back(phase.shares.empty() ? shares : phase.shares);
+    routes_.emplace_back(phase.mix.empty() ? routes : phase.mix);
   }
 }
 
@@ -163,7 +163,7 @@ std::optional<Arrival> Arrivals::Next() {
   const double cls = attributes_.Uniform();
   const uint32_t client = DrawClient();
   const double route = attributes_.Uniform();
-  arrival.route = static_cast<uint16_t>(routes_->Pick(route));
+  arrival.route = static_cast<uint16_t>(routes_[arrival.phase].Pick(route));
   if (first->hog == nullptr) {
     arrival.cls = static_cast<uint16_t>(classes_[arrival.phase].Pick(cls));
     arrival.client = client;

@@ -262,6 +262,28 @@ void ReadPatience(const Section& root, Scenario& scenario) {
   if (patience.given) scenario.patience = patience.value;
 }
 
+// Where the guard sits, and how long that which it sits in waits.
+void ReadSeat(const Section& root, Scenario& scenario) {
+  scenario.seat =
+      root["seat"]
+          .ReadChoice<Seat>(
+              {.about = "where the guard of the first service sits: a proxy "
+                        "frees the place of a caller that leaves, while the "
+                        "service works on",
+               .words = {{"service", Seat::kService}, {"proxy", Seat::kProxy}},
+               .fallback = Seat::kService})
+          .value;
+  const auto timeout = root["proxy_timeout"].ReadDuration(
+      {.about = "how long after it let a request go on the proxy answers with "
+                "an error; the service works on",
+       .ceiling = kLongest,
+       .above_floor = true,
+       .absent = "it waits as long as the caller"});
+  root.OnlyWhen("proxy_timeout", scenario.seat == Seat::kProxy,
+                "`seat` is \"proxy\"");
+  if (timeout.given) scenario.proxy_timeout = timeout.value;
+}
+
 Scenario ReadScenario(const Section& root) {
   Scenario scenario;
   scenario.name =
@@ -299,10 +321,12 @@ Scenario ReadScenario(const Section& root) {
           .value;
   scenario.classes = ReadClasses(root, scenario.deadline);
   ReadPatience(root, scenario);
+  ReadSeat(root, scenario);
   scenario.routes = ReadRoutes(root);
   scenario.tiers = ReadTiers(root, scenario.routes);
   const double capacity = CapacityAt(scenario, Duration{});
-  scenario.phases = ReadPhases(root, scenario.classes, capacity);
+  scenario.phases =
+      ReadPhases(root, scenario.classes, scenario.routes, capacity);
   scenario.clients = ReadClients(root, scenario.classes, capacity);
   scenario.retries = ReadRetries(root);
   scenario.hedging.after =
@@ -377,7 +401,8 @@ std::vector<config::Row> ScenarioRows() {
       "[[phases]]\n[[classes]]\n[[routes]]\n[[clients.hogs]]\n"
       "[[clients.closed]]\n"
       "[[tiers]]\n[[tiers.stages]]\n[[tiers.changes]]\n[[tiers.pauses]]\n"
-      "[[tiers.calls]]\n[expect]\ngoodput_ratio = { min = 0 }\n",
+      "[[tiers.failures]]\n[[tiers.calls]]\n[expect]\ngoodput_ratio = { min = "
+      "0 }\n",
       "reference");
   ReadScenario(document.root());
   return document.Rows();

@@ -44,6 +44,7 @@ std::vector<Tier> ReadTiers(const config::Section& root,
 // `[[phases]]`.  `capacity`: requests per second at the start.
 std::vector<Phase> ReadPhases(const config::Section& root,
                               const std::vector<Class>& classes,
+                              const std::vector<Route>& routes,
                               double capacity);
 
 // A load under `key` or, per second, under `rate_key`.

@@ -41,6 +41,32 @@ void ReadLoads(const Section& section, const std::vector<Class>& classes,
   phase.shares = shares;
 }
 
+// `mix = { "/slow" = 0.8, "/fast" = 0.2 }`.
+void ReadMix(const Section& section, const std::vector<Route>& routes,
+             Phase& phase) {
+  const Value value = section["mix"];
+  const Section mix = value.ReadTable(
+      "the shares of the routes in this phase; their own when absent");
+  std::vector<double> shares(routes.size(), 0);
+  for (const auto& [name, share] : mix.Members()) {
+    const auto route =
+        std::find_if(routes.begin(), routes.end(),
+                     [&name = name](const Route& r) { return r.name == name; });
+    if (route == routes.end()) {
+      share.Complain("there is no route \"" + name + "\"",
+                     "`mix` has the shares of routes of this file",
+                     "declare it in `routes`, or use the name of one of them");
+      continue;
+    }
+    shares[static_cast<size_t>(route - routes.begin())] =
+        share.ReadNumber(RatioRule("the share of this route in this phase", 0))
+            .value;
+  }
+  if (!value.present()) return;
+  CheckShares(value, "mix", shares);
+  phase.mix = shares;
+}
+
 // The heights of `shape = "steps"`.
 std::vector<double> ReadSteps(const Section& section, bool steps) {
   std::vector<double> out;
@@ -82,7 +108,8 @@ void ReadPeaks(const Section& section, bool peaks, Phase& phase) {
 }
 
 void ReadPhase(const Section& section, const std::vector<Class>& classes,
-               double capacity, std::vector<Phase>& phases,
+               const std::vector<Route>& routes, double capacity,
+               std::vector<Phase>& phases,
                std::vector<std::pair<std::string, config::Place>>& seen) {
   Phase phase;
   const Value name = section["name"];
@@ -128,6 +155,7 @@ void ReadPhase(const Section& section, const std::vector<Class>& classes,
                      "`shape` is \"ramp\", \"square\" or \"bursts\"");
   }
   ReadLoads(section, classes, phase);
+  ReadMix(section, routes, phase);
   section.NotBoth("loads", "load");
   section.NotBoth("loads", "rate");
   section.OnlyWhen("loads", shape.value == ShapeWord::kConstant,
@@ -195,13 +223,14 @@ Load ReadLoad(const Section& section, std::string_view key,
 
 std::vector<Phase> ReadPhases(const Section& root,
                               const std::vector<Class>& classes,
+                              const std::vector<Route>& routes,
                               double capacity) {
   const Value value = root["phases"];
   std::vector<Phase> phases;
   std::vector<std::pair<std::string, config::Place>> seen;
   for (const Section& section :
        value.ReadTables("what is offered, one after another")) {
-    ReadPhase(section, classes, capacity, phases, seen);
+    ReadPhase(section, classes, routes, capacity, phases, seen);
   }
   if (!value.present()) {
     root.Complain("there are no phases", "they say what is offered",

@@ -182,6 +182,42 @@ Pause ReadPause(const Section& section, int32_t replicas) {
   return pause;
 }
 
+Failure ReadFailure(const Section& section, const std::vector<Route>& routes) {
+  Failure failure;
+  failure.ratio =
+      section["ratio"]
+          .ReadNumber({.about = "the share of the requests that fail",
+                       .floor = 0,
+                       .ceiling = 1,
+                       .above_floor = true,
+                       .fallback = 1})
+          .value;
+  failure.from =
+      section["from"].ReadDuration(TimeRule("since when", Duration{})).value;
+  const Value end = section["until"];
+  const auto until = end.ReadDuration(
+      {.about = "until when", .ceiling = kLongest, .absent = "the end"});
+  if (until.given) failure.until = until.value;
+  if (until.given && until.value <= failure.from) {
+    end.Complain("`until` is not after `from`", "nothing would ever fail",
+                 "raise `until` above " + config::FormatDuration(failure.from));
+  }
+  const auto after = section["after"].ReadDuration(
+      {.about = "how long until it is known, without a worker, instead of the "
+                "stages",
+       .ceiling = kLongest,
+       .absent = "it is known when all stages are done"});
+  if (after.given) failure.after = after.value;
+  const Value route = section["route"];
+  const auto name = route.ReadText(
+      {.about = "the only route that fails", .absent = "all routes do"});
+  if (name.given) {
+    const auto found = Find(route, name.value, routes, "route");
+    if (found) failure.route = static_cast<uint16_t>(*found);
+  }
+  return failure;
+}
+
 void ReadStages(const Section& section, const std::vector<Route>& routes,
                 Tier& tier) {
   const auto stages =
@@ -270,6 +306,10 @@ Tier ReadTier(const Section& section, const std::vector<Route>& routes,
   for (const Section& pause :
        section["pauses"].ReadTables("when nothing moves")) {
     tier.pauses.push_back(ReadPause(pause, tier.replicas));
+  }
+  for (const Section& failure :
+       section["failures"].ReadTables("what fails, and when")) {
+    tier.failures.push_back(ReadFailure(failure, routes));
   }
   return tier;
 }

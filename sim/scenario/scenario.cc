@@ -40,6 +40,12 @@ void Scenario::Stretch(double factor) {
       Scale(pause.every, factor);
     }
   }
+  for (Tier& tier : tiers) {
+    for (Failure& failure : tier.failures) {
+      Scale(failure.from, factor);
+      if (failure.until) Scale(*failure.until, factor);
+    }
+  }
   for (Hog& hog : clients.hogs) {
     Scale(hog.from, factor);
     if (hog.until) Scale(*hog.until, factor);

@@ -44,4 +44,20 @@ bool Takes(const Stage& stage, uint16_t route, uint64_t seed, size_t tier,
   return random.Uniform() < stage.ratio;
 }
 
+const Failure* FailureOf(const Tier& tier, uint16_t route, uint64_t seed,
+                         size_t index, uint64_t number, Duration at) {
+  for (size_t i = 0; i < tier.failures.size(); ++i) {
+    const Failure& failure = tier.failures[i];
+    if (at < failure.from || (failure.until && at >= *failure.until) ||
+        (failure.route && *failure.route != route)) {
+      continue;
+    }
+    if (failure.ratio >= 1) return &failure;
+    // The last of the tier's streams, which no stage draws from.
+    Random random(Mix(seed) + number, kService + 256 * index + 255);
+    return random.Uniform() < failure.ratio ? &failure : nullptr;
+  }
+  return nullptr;
+}
+
 }  // namespace weir::scenario

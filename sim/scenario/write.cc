@@ -129,6 +129,8 @@ class Writer {
     keys.Time("deadline", s_.deadline);
     keys.Time("timeout", s_.timeout);
     if (s_.patience) keys.Time("patience", *s_.patience);
+    if (s_.seat == Seat::kProxy) keys.Text("seat", "proxy");
+    if (s_.proxy_timeout) keys.Time("proxy_timeout", *s_.proxy_timeout);
     std::vector<std::string> items;
     const bool classes = s_.classes.size() > 1 ||
                          s_.classes[0].criticality != Criticality::kImportant ||
@@ -189,6 +191,13 @@ class Writer {
     if (phase.shape == kSquare || phase.shape == kBursts) {
       item.Time("every", phase.every);
       item.Time("peak_for", phase.peak_for);
+    }
+    if (!phase.mix.empty()) {
+      Keys mix;
+      for (size_t i = 0; i < phase.mix.size(); ++i) {
+        mix.Number(Quoted(s_.routes[i].name), phase.mix[i]);
+      }
+      item.Raw("mix", mix.Inline());
     }
     if (phase.of_current) item.Text("relative_to", "now");
     if (!phase.measured) item.Flag("measured", false);
@@ -316,6 +325,16 @@ class Writer {
     return item.Inline();
   }
 
+  std::string FailureItem(const Failure& failure) const {
+    Keys item;
+    item.Number("ratio", failure.ratio);
+    if (failure.from > Duration{}) item.Time("from", failure.from);
+    if (failure.until) item.Time("until", *failure.until);
+    if (failure.after) item.Time("after", *failure.after);
+    if (failure.route) item.Text("route", s_.routes[*failure.route].name);
+    return item.Inline();
+  }
+
   std::string TierKeys(const Tier& tier) const {
     Keys keys;
     keys.Raw("workers", std::to_string(tier.workers));
@@ -333,6 +352,11 @@ class Writer {
     items.clear();
     for (const Pause& pause : tier.pauses) items.push_back(PauseItem(pause));
     if (!items.empty()) keys.Raw("pauses", List(items));
+    items.clear();
+    for (const Failure& failure : tier.failures) {
+      items.push_back(FailureItem(failure));
+    }
+    if (!items.empty()) keys.Raw("failures", List(items));
     if (tier.reject_cost > Duration{}) {
       keys.Time("reject_cost", tier.reject_cost);
     }

@@ -73,9 +73,13 @@ void Clients::Ask(size_t index, Instant now) {
                           scenario::kAttributes);
   double left = random.Uniform();
   const auto& routes = fabric_.scenario.routes;
+  const std::vector<double>& mix = fabric_.scenario.phases[phase_].mix;
+  const auto share = [&](uint16_t route) {
+    return mix.empty() ? routes[route].share : mix[route];
+  };
   while (arrival.route + size_t{1} < routes.size() &&
-         left >= routes[arrival.route].share) {
-    left -= routes[arrival.route++].share;
+         left >= share(arrival.route)) {
+    left -= share(arrival.route++);
   }
   ++closed_[index].asked;
   Begin(arrival, now);
@@ -279,9 +283,11 @@ void Clients::Attempt(Operation& operation) {
     operation.hedge =
         Later(now + fabric_.scenario.hedging.after, Event::kHedge, operation);
   }
-  // Nobody acts on a timeout when there is nothing left to do.
+  // Nobody acts on a timeout when there is nothing left to do, and nobody to
+  // see it.
   if ((retries_.count > 0 && retries_.on_timeout) || Guarded(operation) ||
-      UnderLaw(operation) || arrival.client >= first_closed_) {
+      fabric_.scenario.seat == scenario::Seat::kProxy || UnderLaw(operation) ||
+      arrival.client >= first_closed_) {
     fabric_.events.Cancel(operation.timer);
     operation.timer =
         fabric_.events.InOrder(now + fabric_.scenario.timeout, *this,

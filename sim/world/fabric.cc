@@ -101,7 +101,7 @@ Duration Fabric::DrawStage(size_t tier, size_t stage, uint64_t number,
 }
 
 Duration Fabric::DemandOf(const Visit& visit) {
-  if (visit.parent == kNone && visit.attempt == 0) {
+  if (visit.parent == kNone && visit.attempt == 0 && visit.operation != kNone) {
     return operations[visit.operation].demand[visit.stage];
   }
   return DrawStage(visit.tier, visit.stage, visit.number,
@@ -122,6 +122,11 @@ Need Fabric::Foresee(size_t tier, uint64_t number, uint16_t route,
     need.work += demand[i];
     need.of[resource] += demand[i];
     need.used |= uint32_t{1} << resource;
+  }
+  if (FailureOf(t, route, seed, tier, number,
+                events.now().time_since_epoch()) != nullptr) {
+    // Nobody could answer it in time.
+    need.latency += std::chrono::hours(24);
   }
   uint32_t ordinal = 0;
   for (const scenario::Call& call : t.calls) {
@@ -144,12 +149,20 @@ Need Fabric::Foresee(size_t tier, uint64_t number, uint16_t route,
 double Fabric::MeanWork(size_t tier) const {
   const scenario::Tier& t = scenario.tiers[tier];
   const Duration at = events.now().time_since_epoch();
+  size_t phase = 0;
+  while (phase + 1 < scenario.phases.size() &&
+         scenario.PhaseStart(phase + 1) <= at) {
+    ++phase;
+  }
+  const std::vector<double>& mix = scenario.phases[phase].mix;
+  const auto share = [&](uint16_t route) {
+    return mix.empty() ? scenario.routes[route].share : mix[route];
+  };
   double work = 0;
   for (size_t i = 0; i < t.stages.size(); ++i) {
     const Stage& stage = t.stages[i];
     if (!Queues(stage)) continue;
-    work += stage.ratio *
-            (stage.route ? scenario.routes[*stage.route].share : 1) *
+    work += stage.ratio * (stage.route ? share(*stage.route) : 1) *
             scenario::MeanSeconds(SpanAt(t, i, at));
   }
   for (const scenario::Call& call : t.calls) {
@@ -219,7 +232,38 @@ void Fabric::OnEvent(Instant, uint64_t arg) {
   }
 }
 
+void Fabric::AnswerFor(Visit& visit) {
+  Visit& answer = visits.Take();
+  const uint32_t index = answer.index;
+  answer.operation = visit.operation;
+  answer.parent = kNone;
+  answer.attempt = visit.attempt;
+  answer.tier = visit.tier;
+  answer.cls = visit.cls;
+  answer.replica = visit.replica;
+  answer.number = visit.number;
+  answer.request = visit.request;
+  answer.sent = visit.sent;
+  answer.ticket = visit.ticket;
+  answer.state = Visit::State::kTravelling;
+  answer.reply = Reply::kError;
+  answer.retry_after = answer.spent = Duration{};
+  answer.never_retry = false;
+  answer.level.reset();
+  answer.abandoned = false;
+  for (uint32_t& live : operations[visit.operation].live) {
+    if (live == visit.index) live = index;
+  }
+  visit.operation = kNone;
+  Answer(answer);
+}
+
 void Fabric::Deliver(Visit& visit) {
+  if (visit.parent == kNone && visit.operation == kNone) {
+    metrics.OnSpent(visit.spent, false);
+    visits.Return(visit);
+    return;
+  }
   fleets[visit.tier]->OnAnswered(visit.replica, visit.reply == Reply::kError);
   if (visit.parent == kNone) {
     entry->OnAnswer(visit);

@@ -45,6 +45,10 @@ class Fabric final : private Handler {
   // back to whoever made it, and the visit back to the pool.
   void Answer(Visit& visit);
 
+  // Answers with an error in place of a visit of the entry tier, whose work
+  // goes on.
+  void AnswerFor(Visit& visit);
+
   // Its caller does not wait for the visit any more.
   void Abandon(Visit& visit);
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <string>
 #include <utility>
@@ -40,12 +41,13 @@ class GuardGate final : public Gate {
   }
 
   Decision Offer(Visit& visit, Instant now) override {
-    Slot& slot = SlotOf(visit);
+    Slot& slot = TakeSlot(visit);
     Request request = visit.request;
     request.resource = resources_[request.resource];
     slot.worker = WorkerOf(visit);
     Admission admission = slot.worker->guard->Admit(request, slot, now);
     slot.permit = std::move(admission.permit);
+    if (admission.decision.verdict == Verdict::kShed) ReturnSlot(visit);
     return admission.decision;
   }
 
@@ -54,15 +56,19 @@ class GuardGate final : public Gate {
   }
 
   void Finish(Visit& visit, Outcome outcome, Instant now) override {
-    Slot& slot = SlotOf(visit);
-    slot.worker->guard->Finish(std::move(slot.permit), outcome, now);
-    slot.worker->Settle(now);
+    Slot& slot = slots_[visit.slot];
+    Worker& worker = *slot.worker;
+    worker.guard->Finish(std::move(slot.permit), outcome, now);
+    ReturnSlot(visit);
+    worker.Settle(now);
   }
 
   void Cancel(Visit& visit, Instant now) override {
-    Slot& slot = SlotOf(visit);
-    slot.worker->guard->Cancel(slot, now);
-    slot.worker->Settle(now);
+    Slot& slot = slots_[visit.slot];
+    Worker& worker = *slot.worker;
+    worker.guard->Cancel(slot, now);
+    ReturnSlot(visit);
+    worker.Settle(now);
   }
 
   bool Turn(Visit&, Duration, Instant) override { return true; }
@@ -97,7 +103,9 @@ class GuardGate final : public Gate {
           slot.permit = slot.TakePermit();
           gate.host_.RunWaiting(visit);
         } else {
-          gate.host_.RefuseWaiting(visit, slot.decision());
+          const Decision decision = slot.decision();
+          gate.ReturnSlot(visit);
+          gate.host_.RefuseWaiting(visit, decision);
         }
       }
       const Instant wake = guard->NextWake();
@@ -132,12 +140,21 @@ class GuardGate final : public Gate {
     return workers_[n == 1 ? 0 : Mix64(seed_ ^ visit.number) % n].get();
   }
 
-  Slot& SlotOf(Visit& visit) {
-    if (slots_.size() <= visit.index) slots_.resize(visit.index + 1);
-    std::unique_ptr<Slot>& slot = slots_[visit.index];
-    if (!slot) slot = std::make_unique<Slot>();
-    slot->visit = &visit;
-    return *slot;
+  // As many as are here at once, and not as there are in the world: a fleet has
+  // a thousand gates.
+  Slot& TakeSlot(Visit& visit) {
+    if (free_.empty()) {
+      free_.push_back(static_cast<uint32_t>(slots_.size()));
+      slots_.emplace_back();
+    }
+    visit.slot = free_.back();
+    free_.pop_back();
+    Slot& slot = slots_[visit.slot];
+    slot.visit = &visit;
+    return slot;
+  }
+  void ReturnSlot(Visit& visit) {
+    free_.push_back(std::exchange(visit.slot, kNone));
   }
 
   EventQueue& events_;
@@ -146,7 +163,8 @@ class GuardGate final : public Gate {
   HeapRegion region_;
   std::vector<uint16_t> resources_;  // Of each route.
   std::vector<std::unique_ptr<Worker>> workers_;
-  std::vector<std::unique_ptr<Slot>> slots_;  // By index of the visit.
+  std::deque<Slot> slots_;      // Where they are, they stay.
+  std::vector<uint32_t> free_;  // Of them.
 };
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "weir/scenario/capacity.h"
+
 namespace weir::sim {
 
 using scenario::Ending;
@@ -56,13 +58,44 @@ Metrics::Metrics(const scenario::Scenario& scenario, uint64_t seed,
   }
   window_.admitted.resize(classes);
   window_.shed.resize(classes);
-  clients_.assign(classes, std::vector<Client>(
-                               static_cast<size_t>(scenario.ClientCount())));
+  FindParties();
   if (bin_ == Duration{}) return;
   for (Duration at{}; at < phase_ends_.back(); at += bin_) {
     series_.emplace_back().at = at;
     series_.back().shed.resize(classes);
   }
+}
+
+// Hogs of which each asks so seldom that nothing can be said of it alone are
+// one party: somebody who takes many names is still one.
+void Metrics::FindParties() {
+  auto first = static_cast<uint32_t>(scenario_.clients.count);
+  auto parties = first;
+  for (const scenario::Hog& hog : scenario_.clients.hogs) {
+    const Duration end =
+        std::min(hog.until.value_or(scenario_.length()), scenario_.length());
+    const double each = hog.load * scenario::CapacityAt(scenario_, {}) *
+                        ToSeconds(std::max(end - hog.from, Duration{})) /
+                        hog.count;
+    const auto count = static_cast<uint32_t>(hog.count);
+    parties_.push_back({first, parties, each < kMinForFairness});
+    first += count;
+    parties += parties_.back().one ? 1 : count;
+  }
+  parties_.push_back({first, parties, false});  // Closed clients.
+  const uint32_t closed =
+      static_cast<uint32_t>(scenario_.ClientCount()) - first;
+  clients_.assign(classes_.size(), std::vector<Client>(parties + closed));
+}
+
+Metrics::Client& Metrics::PartyOf(const scenario::Arrival& arrival) {
+  uint32_t party = arrival.client;
+  for (const Parties& parties : parties_) {
+    if (arrival.client < parties.first_client) break;
+    party = parties.first_party +
+            (parties.one ? 0 : arrival.client - parties.first_client);
+  }
+  return clients_[arrival.cls][party];
 }
 
 Metrics::Sum& Metrics::StepGood(Duration at) {
@@ -91,7 +124,7 @@ void Metrics::OnArrival(const Operation& operation) {
   ShareOut(arrival.phase);
   if (!scenario_.phases[arrival.phase].measured) return;
   ++classes_[arrival.cls].counts.offered;
-  ++clients_[arrival.cls][arrival.client].offered;
+  ++PartyOf(arrival).offered;
 }
 
 void Metrics::OnAttempt(const Visit& visit, const Operation& operation) {
@@ -180,7 +213,7 @@ void Metrics::OnEnded(const Operation& operation, Ending ending, Instant now) {
   }
   if (!scenario_.phases[arrival.phase].measured) return;
   count(classes_[arrival.cls].counts);
-  if (ending == Ending::kGood) ++clients_[arrival.cls][arrival.client].good;
+  if (ending == Ending::kGood) ++PartyOf(arrival).good;
 }
 
 void Metrics::OnSpent(Duration spent, bool useful) {

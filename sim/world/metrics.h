@@ -98,6 +98,12 @@ class Metrics final : public OracleListener {
     uint32_t past_good = 0;
     double past_due = 0;
   };
+  // Clients from `first_client` on, and what they are in clients_.
+  struct Parties {
+    uint32_t first_client;
+    uint32_t first_party;
+    bool one;  // All of them together.
+  };
   struct Window {  // 50 ms, for inversions.
     std::vector<uint32_t> admitted;
     std::vector<uint32_t> shed;
@@ -114,6 +120,13 @@ class Metrics final : public OracleListener {
   static constexpr Duration kUnknown = Duration::max();
   static constexpr size_t kStepsOfSecond = 10;
 
+  // Clients with fewer requests, and classes with fewer answers for each, say
+  // nothing about fairness.
+  // Chosen: the deviation of what a client gets is then below a third.
+  static constexpr uint32_t kMinForFairness = 10;
+
+  void FindParties();
+  Client& PartyOf(const scenario::Arrival& arrival);
   size_t PhaseAt(Duration at);
   Young& YoungAt(Duration at);
   void AgeUntil(int64_t keep);
@@ -165,7 +178,8 @@ class Metrics final : public OracleListener {
   };
   std::vector<Moments> steadiness_;  // By phase.
 
-  std::vector<std::vector<Client>> clients_;  // By class, then client.
+  std::vector<Parties> parties_;              // Of hogs, then closed clients.
+  std::vector<std::vector<Client>> clients_;  // By class, then party.
   size_t shared_out_ = 0;                     // Phases whose dues are in there.
   Duration spent_{};
   Duration useful_{};

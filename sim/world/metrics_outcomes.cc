@@ -8,11 +8,6 @@
 namespace weir::sim {
 namespace {
 
-// Clients with fewer requests, and classes with fewer answers for each, say
-// nothing about fairness.
-// Chosen: the deviation of what a client gets is then below a third.
-constexpr uint32_t kMinForFairness = 10;
-
 void AddCounts(scenario::Figures& to, const scenario::Figures& from) {
   to.offered += from.offered;
   to.good += from.good;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "weir/scenario/capacity.h"
+#include "weir/scenario/service_time.h"
 
 namespace weir::sim {
 
@@ -117,6 +118,17 @@ void Replica::Run(Visit& visit) {
     visit.deadline_timer =
         Later(visit.request.deadline, Event::kDeadline, visit.index);
   }
+  if (tier_index_ == 0 && fabric_.scenario.proxy_timeout) {
+    visit.proxy_timer = Later(now + *fabric_.scenario.proxy_timeout,
+                              Event::kProxyTimeout, visit.index);
+  }
+  visit.failure = FailureOf(tier_, visit.request.resource, fabric_.seed,
+                            tier_index_, visit.number, now.time_since_epoch());
+  if (visit.failure != nullptr && visit.failure->after) {
+    visit.timer =
+        Later(now + *visit.failure->after, Event::kFailed, visit.index);
+    return;
+  }
   RunStage(visit);
 }
 
@@ -138,6 +150,10 @@ void Replica::RunStage(Visit& visit) {
         stations_[visit.stage]->Add(visit, demand);
         return;
     }
+  }
+  if (visit.failure != nullptr) {
+    Complete(visit, Reply::kError);
+    return;
   }
   visit.state = Visit::State::kCalling;
   visit.call = 0;
@@ -165,9 +181,10 @@ bool Replica::OnWorkTurn(Work& work, Instant since, Instant now) {
   auto& visit = static_cast<Visit&>(work);
   if (visit.turned || visit.state != Visit::State::kRunning) return true;
   visit.turned = true;
-  if (!gate_ || gate_->Turn(visit, now - since, now)) return true;
-  gate_->Finish(visit, Outcome::kIgnored, now);
-  visit.counted = false;
+  if (!gate_ || !visit.counted || gate_->Turn(visit, now - since, now)) {
+    return true;
+  }
+  TellEnd(visit, Outcome::kIgnored);
   const Decision decision{Verdict::kShed, Reason::kLevel, Duration{}};
   Log(visit, decision);
   Refuse(visit, decision);
@@ -181,7 +198,10 @@ void Replica::Refuse(Visit& visit, const Decision& decision) {
     level_.OnRefused(visit.request.criticality, fabric_.events.now());
   }
   fabric_.events.Cancel(visit.deadline_timer);
-  if (tier_index_ == 0) fabric_.metrics.OnShed(visit, fabric_.events.now());
+  // What is answered already is refused nothing.
+  if (tier_index_ == 0 && visit.operation != kNone) {
+    fabric_.metrics.OnShed(visit, fabric_.events.now());
+  }
   if (tier_.reject_cost > Duration{}) {
     visit.state = Visit::State::kRefusing;
     cpu_.Add(visit, tier_.reject_cost, /*urgent=*/true);
@@ -197,15 +217,21 @@ void Replica::Complete(Visit& visit, Reply reply) {
     const Outcome outcome = reply == Reply::kOk     ? Outcome::kOk
                             : reply == Reply::kShed ? Outcome::kIgnored
                                                     : Outcome::kError;
-    visit.counted = false;
-    gate_->Finish(visit, outcome, fabric_.events.now());
+    TellEnd(visit, outcome);
   }
   Leave(visit);
+}
+
+// The gate's part of a visit that it let run is over.
+void Replica::TellEnd(Visit& visit, Outcome outcome) {
+  visit.counted = false;
+  gate_->Finish(visit, outcome, fabric_.events.now());
 }
 
 void Replica::Leave(Visit& visit) {
   fabric_.events.Cancel(visit.deadline_timer);
   fabric_.events.Cancel(visit.timer);
+  fabric_.events.Cancel(visit.proxy_timer);
   (visit.previous_here != nullptr ? visit.previous_here->next_here : first_) =
       visit.next_here;
   if (visit.next_here != nullptr) {
@@ -248,7 +274,19 @@ void Replica::Abandon(Visit& visit) {
   if (visit.state == Visit::State::kWaiting ||
       (tier_.cancel_at_deadline && visit.state == Visit::State::kRunning)) {
     Drop(visit, Reply::kCancelled, Outcome::kCancelled);
+    return;
   }
+  fabric_.events.Cancel(visit.proxy_timer);
+  if (tier_index_ == 0 && fabric_.scenario.seat == scenario::Seat::kProxy &&
+      visit.counted && !gate_->inside()) {
+    TellEnd(visit, Outcome::kCancelled);
+  }
+}
+
+// The proxy waits no longer; the service does not know.
+void Replica::GiveUp(Visit& visit) {
+  if (visit.counted && !gate_->inside()) TellEnd(visit, Outcome::kTimedOut);
+  fabric_.AnswerFor(visit);
 }
 
 Timer Replica::Later(Instant when, Event event, uint64_t index) {
@@ -265,6 +303,12 @@ void Replica::OnEvent(Instant now, uint64_t arg) {
       RunStage(visit);
       return;
     }
+    case Event::kFailed:
+      Complete(fabric_.visits[static_cast<uint32_t>(index)], Reply::kError);
+      return;
+    case Event::kProxyTimeout:
+      GiveUp(fabric_.visits[static_cast<uint32_t>(index)]);
+      return;
     case Event::kDeadline: {
       Visit& visit = fabric_.visits[static_cast<uint32_t>(index)];
       if (visit.state == Visit::State::kRunning) {

@@ -53,7 +53,15 @@ class Replica final : public GateHost,
   Duration cpu_queue_delay() const override { return cpu_.head_delay(); }
 
  private:
-  enum class Event : uint64_t { kIo, kDeadline, kChange, kPause, kResume };
+  enum class Event : uint64_t {
+    kIo,
+    kFailed,
+    kDeadline,
+    kProxyTimeout,
+    kChange,
+    kPause,
+    kResume
+  };
 
   void OnEvent(Instant now, uint64_t arg) override;
   void OnWorkDone(Work& work, Instant now) override;
@@ -66,6 +74,8 @@ class Replica final : public GateHost,
   void Refuse(Visit& visit, const Decision& decision);
   void Complete(Visit& visit, Reply reply);
   void Leave(Visit& visit);
+  void TellEnd(Visit& visit, Outcome outcome);
+  void GiveUp(Visit& visit);
   void Drop(Visit& visit, Reply reply, Outcome outcome);
   void Log(const Visit& visit, const Decision& decision);
   void ApplyChanges();

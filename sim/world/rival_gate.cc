@@ -146,6 +146,7 @@ class RivalGate final : public Gate, private Handler {
     return queue_ || Take(visit, queue_delay, now);
   }
 
+  bool inside() const override { return !queue_ && seat_ == Seat::kServer; }
   double limit() const override { return shown_limit_; }
   int64_t waiting() const override { return queue_ ? queue_->size() : 0; }
 

@@ -16,7 +16,7 @@
 namespace weir::hunt {
 
 // Of the way worlds are drawn: another one makes other worlds of all seeds.
-inline constexpr int kGenerator = 1;
+inline constexpr int kGenerator = 2;
 
 struct World {
   uint64_t seed = 0;

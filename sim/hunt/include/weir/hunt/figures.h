@@ -28,15 +28,18 @@ struct Figures {
   std::optional<double> after{};
   // The same of the most critical class, where it alone always fits.
   std::optional<double> vital{};
+  // Share of the requests of those who are no hogs that are good, where these
+  // alone always fit.
+  std::optional<double> others{};
 
   double score() const { return goodput < work ? goodput : work; }
 };
 
 Figures FiguresOf(const World& world, const sim::Outcomes& outcomes);
 
-// Whether there are classes and the most critical one alone never asks for
-// more than 0.8 of what the service can do.
-bool MostCriticalFits(const World& world);
+// Whether a share of what the phases ask for never needs more than 0.8 of what
+// the service can do.
+bool Fits(const World& world, double share);
 
 // A world and how each algorithm fared in it, in one order for all worlds.
 struct Played {

@@ -33,6 +33,10 @@ struct Distribution {
   size_t vital = 0;
   double vital_p1 = 1;
   double vital_worst = 1;
+  // The same of those who are no hogs.
+  size_t others = 0;
+  double others_p1 = 1;
+  double others_worst = 1;
   // After a disturbance, and what the goals give to come back.
   size_t disturbed = 0;
   double recovered = 1;  // Share that is back at .98, as the last.

@@ -102,8 +102,8 @@ class Arrivals {
   Random attributes_;
   std::vector<Source> sources_;
   std::optional<Picker> clients_;  // If they are not all alike.
-  std::optional<Picker> routes_;
-  std::vector<Picker> classes_;  // Of each phase.
+  std::vector<Picker> routes_;     // Of each phase; so are
+  std::vector<Picker> classes_;
   uint64_t number_ = 0;
 };
 

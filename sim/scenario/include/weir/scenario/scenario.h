@@ -82,6 +82,17 @@ struct Pause {
   std::vector<uint16_t> replicas{};  // Which ones; empty: all.
 };
 
+// Requests that go wrong.
+struct Failure {
+  double ratio = 1;  // Of the requests; (0, 1].
+  Duration from{};
+  std::optional<Duration> until{};  // Not set: the end.
+  // How long until it is known, without a worker, instead of the stages.  Not
+  // set: when all stages are done.
+  std::optional<Duration> after{};
+  std::optional<uint16_t> route{};  // Only requests of this route.
+};
+
 // What a tier asks of others after its own stages, before it answers.
 struct Call {
   size_t tier = 0;        // Index into Scenario::tiers, above the caller's own.
@@ -108,7 +119,8 @@ struct Tier {
   std::vector<Stage> stages{};    // At least one.
   std::vector<Change> changes{};  // In order of `at`.
   std::vector<Pause> pauses{};
-  Duration reject_cost{};  // Cpu time that refusing one request takes.
+  std::vector<Failure> failures{};  // The first that applies counts.
+  Duration reject_cost{};           // Cpu time that refusing one request takes.
   // Whether work is dropped when its deadline passes.  Real services rarely
   // do, so neither does the default.
   bool cancel_at_deadline = false;
@@ -134,6 +146,13 @@ struct Route {
 
 enum class Spacing : uint8_t { kPoisson, kConstant };
 
+// Where the guard of the entry tier sits: what it is told when a caller leaves
+// while the service works for it.
+enum class Seat : uint8_t {
+  kService,  // Nothing: it holds the place until the work is done.
+  kProxy,    // That it has left: its place is free, and the service works on.
+};
+
 struct Phase {
   enum class Shape : uint8_t {
     kConstant,  // `load` throughout.
@@ -152,6 +171,9 @@ struct Phase {
   bool of_current = false;
   // Shares of the classes (index: Scenario::classes) in this phase.
   std::vector<double> shares{};
+  // Shares of the routes (index: Scenario::routes) in it; empty: their own.
+  // Capacity, of which loads are multiples, is that of their own.
+  std::vector<double> mix{};
   // False: warm-up; played, but in no figure.
   bool measured = true;
 };
@@ -240,6 +262,10 @@ struct Scenario {
   Duration timeout = std::chrono::seconds(1);
   // No retry starts later than this after the first attempt.
   std::optional<Duration> patience{};
+  Seat seat = Seat::kService;
+  // How long after it let a request go on the proxy answers with an error, by
+  // itself; the service works on.  Only with Seat::kProxy.
+  std::optional<Duration> proxy_timeout{};
 
   std::vector<Phase> phases{};   // At least one.
   std::vector<Class> classes{};  // Most critical first; at least one.

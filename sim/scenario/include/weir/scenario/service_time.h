@@ -31,6 +31,11 @@ Duration DrawFor(const Span& span, uint64_t seed, size_t tier, size_t stage,
 bool Takes(const Stage& stage, uint16_t route, uint64_t seed, size_t tier,
            size_t index, uint64_t number);
 
+// Why attempt `number`, of route `route`, fails when it begins at `at`; null:
+// it does not.
+const Failure* FailureOf(const Tier& tier, uint16_t route, uint64_t seed,
+                         size_t index, uint64_t number, Duration at);
+
 }  // namespace weir::scenario
 
 #endif  // WEIR_SCENARIO_SERVICE_TIME_H_

@@ -60,6 +60,10 @@ class Gate {
   // server see this.
   virtual bool Turn(Visit& visit, Duration queue_delay, Instant now) = 0;
 
+  // Whether it sits inside the server, where nobody tells it that a caller of
+  // what runs has left.
+  virtual bool inside() const { return false; }
+
   // Most visits it lets run at once; infinite when it does not count.
   virtual double limit() const = 0;
   virtual int64_t waiting() const = 0;

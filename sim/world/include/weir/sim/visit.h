@@ -18,6 +18,7 @@
 #include "weir/client/client_call.h"
 #include "weir/request.h"
 #include "weir/scenario/arrivals.h"
+#include "weir/scenario/scenario.h"
 #include "weir/sim/event_queue.h"
 #include "weir/sim/processor.h"
 #include "weir/time.h"
@@ -50,6 +51,7 @@ struct Visit : Work {
 
   uint32_t index = 0;  // Its own, in the pool.
   uint32_t next_free = kNone;
+  // None: it was answered in its place, and only its work goes on.
   uint32_t operation = kNone;
   uint32_t parent = kNone;  // The visit that made this one.
   uint32_t attempt = 0;     // Of its operation.
@@ -65,7 +67,9 @@ struct Visit : Work {
   bool counted = false;    // Its gate admitted it and waits for its end.
   bool turned = false;     // It has had its first worker.
   bool abandoned = false;  // Its caller has gone.
-  uint64_t number = 0;     // What its service times are drawn from.
+  // Why it fails, if it does.
+  const scenario::Failure* failure = nullptr;
+  uint64_t number = 0;  // What its service times are drawn from.
   Request request;
   Instant sent{};
   Duration retry_after{};    // With Reply::kShed.
@@ -73,11 +77,13 @@ struct Visit : Work {
   std::optional<OverloadLevel> level{};  // What its answer tells of the tier.
   weir::Attempt ticket{};    // Of its caller's client guard, if there is one.
   ClientCall client_call{};  // Of a visit made by another, under such a guard.
+  uint32_t slot = kNone;     // Of its gate, while that knows of it.
   Instant started{};         // When its gate let it run.
   int32_t inflight_before = 0;  // Of its gate, then.
   Duration spent{};             // Service time it has taken, io not counted.
   Timer timer;                  // Of an io stage or of its journey.
   Timer deadline_timer;
+  Timer proxy_timer;
   // Of those that wait in a gate's own queue.
   Visit* next_waiting = nullptr;
   Visit* previous_waiting = nullptr;
