@@ -224,9 +224,8 @@ class ServiceGuard::Impl {
       const auto peer = view.Peer();
       trusted = peer && http::IsTrusted(policy.trusted, *peer);
     }
-    Request request =
-        http::ReadRequest(policy, shard.indices[method], trusted, view, now);
-    request.arrived = now;
+    Request request = http::ReadRequest(policy, shard.indices[method], trusted,
+                                        view, now, now);
     request.deadline = std::min(request.deadline, view.Deadline());
     return request;
   }

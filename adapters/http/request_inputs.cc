@@ -1,7 +1,11 @@
 #include "weir/http/request_inputs.h"
 
+#include <arpa/inet.h>
+
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
+#include <cstring>
 #include <limits>
 
 #include "weir/client/wire.h"
@@ -111,6 +115,70 @@ std::optional<T> FirstOf(const std::vector<Source>& sources, bool trusted,
   return std::nullopt;
 }
 
+constexpr std::string_view kForwardedFor = "x-forwarded-for";
+
+// An address as it stands in x-forwarded-for, maybe with a port.
+std::optional<Address> ParseAddress(std::string_view text) {
+  if (text.starts_with('[')) {
+    text = text.substr(1, text.find(']') - 1);
+  } else if (std::count(text.begin(), text.end(), ':') == 1) {
+    text = text.substr(0, text.find(':'));
+  }
+  std::array<char, INET6_ADDRSTRLEN> copy{};
+  if (text.size() >= copy.size()) return std::nullopt;
+  std::memcpy(copy.data(), text.data(), text.size());
+  std::array<uint8_t, 4> four;
+  if (inet_pton(AF_INET, copy.data(), four.data()) == 1) return MapIPv4(four);
+  Address six;
+  if (inet_pton(AF_INET6, copy.data(), six.data()) == 1) return six;
+  return std::nullopt;
+}
+
+// Each proxy adds whom it got the request from at the end, so the last address
+// that is no proxy of ours is the client; when all are ours, the first.
+std::optional<std::string_view> ForwardedFor(const Policy& policy,
+                                             Properties& properties) {
+  int lines = 0;
+  while (properties.Header(kForwardedFor, lines)) ++lines;
+  std::optional<std::string_view> client;
+  while (--lines >= 0) {
+    std::string_view rest = *properties.Header(kForwardedFor, lines);
+    while (!rest.empty()) {
+      const size_t comma = rest.rfind(',');
+      const bool first = comma == std::string_view::npos;
+      const std::string_view part = Trim(first ? rest : rest.substr(comma + 1));
+      rest = first ? std::string_view() : rest.substr(0, comma);
+      if (part.empty()) continue;
+      client = part;
+      const auto address = ParseAddress(part);
+      if (!address || !IsTrusted(policy.trusted, *address)) return client;
+    }
+  }
+  return client;
+}
+
+// The hash of a client key.
+std::optional<uint64_t> ParseClient(std::string_view key) {
+  const uint64_t hash = HashClient(key);
+  return hash == 0 ? std::nullopt : std::optional<uint64_t>(hash);
+}
+
+std::optional<uint64_t> ReadClient(const Policy& policy, bool trusted,
+                                   Properties& properties) {
+  for (const Source& source : policy.client_from) {
+    std::optional<uint64_t> client;
+    if (source.kind == Source::Kind::kHeader && source.key == kForwardedFor) {
+      const auto address =
+          trusted ? ForwardedFor(policy, properties) : std::nullopt;
+      if (address) client = ParseClient(*address);
+    } else {
+      client = First<uint64_t>(source, trusted, properties, ParseClient);
+    }
+    if (client) return client;
+  }
+  return std::nullopt;
+}
+
 std::optional<Duration> ReadBudget(const Policy& policy, bool trusted,
                                    Properties& properties) {
   return FirstOf<Duration>(
@@ -138,30 +206,24 @@ uint8_t ReadAttempt(bool trusted, Properties& properties) {
 }  // namespace
 
 Request ReadRequest(const Policy& policy, uint16_t index, bool trusted,
-                    Properties& properties, Instant began) {
+                    Properties& properties, Instant began, Instant asked) {
   const Resource& resource = policy.resources[index];
   Request request;
   request.resource = index;
-  request.arrived = began;
+  request.arrived = asked;
   request.criticality =
       FirstOf<Criticality>(policy.criticality_from, trusted, properties,
                            [](const Source&, std::string_view text) {
                              return ParseCriticality(text);
                            })
           .value_or(resource.criticality);
-  request.client =
-      FirstOf<uint64_t>(policy.client_from, trusted, properties,
-                        [](const Source&, std::string_view text) {
-                          const uint64_t hash = HashClient(text);
-                          return hash == 0 ? std::nullopt
-                                           : std::optional<uint64_t>(hash);
-                        })
-          .value_or(0);
+  request.client = ReadClient(policy, trusted, properties).value_or(0);
   request.attempt = ReadAttempt(trusted, properties);
+  const auto stated = ReadBudget(policy, trusted, properties);
   const Duration budget =
-      ReadBudget(policy, trusted, properties)
-          .value_or(resource.deadline.value_or(policy.deadline));
-  request.deadline = began + std::min(budget, policy.deadline_ceiling);
+      stated.value_or(resource.deadline.value_or(policy.deadline));
+  request.deadline =
+      (stated ? began : asked) + std::min(budget, policy.deadline_ceiling);
   return request;
 }
 
@@ -239,6 +301,23 @@ std::optional<Duration> ParseBudget(std::string_view name,
   if (name.ends_with("-ms")) return ParseMilliseconds(text);
   const Result<Duration> parsed = config::ParseDuration(text);
   return parsed ? std::optional(*parsed) : std::nullopt;
+}
+
+BudgetText PrintBudget(std::string_view name, Duration budget) {
+  constexpr int64_t kMostOfGrpc = 99'999'999;  // Eight digits.
+  const bool grpc = name == "grpc-timeout";
+  std::string_view unit = grpc ? "m"sv : name.ends_with("-ms") ? ""sv : "ms"sv;
+  int64_t count = std::max<int64_t>(1, budget / std::chrono::milliseconds(1));
+  if (grpc && count > kMostOfGrpc) {
+    unit = "S";
+    count = std::min(count / 1000, kMostOfGrpc);
+  }
+  BudgetText text;
+  char* const end =
+      std::to_chars(text.bytes.begin(), text.bytes.end(), count).ptr;
+  text.size = static_cast<size_t>(std::copy(unit.begin(), unit.end(), end) -
+                                  text.bytes.begin());
+  return text;
 }
 
 uint64_t HashClient(std::string_view key) {

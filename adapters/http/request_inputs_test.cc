@@ -15,6 +15,7 @@ using ::testing::Eq;
 using ::testing::Optional;
 
 constexpr Instant kBegan = Instant(5s);
+constexpr Instant kAsked = Instant(7s);
 
 class FakeProperties final : public Properties {
  public:
@@ -76,7 +77,7 @@ Policy MakePolicy() {
 
 Request Read(const Policy& policy, FakeProperties properties,
              bool trusted = true, uint16_t resource = 0) {
-  return ReadRequest(policy, resource, trusted, properties, kBegan);
+  return ReadRequest(policy, resource, trusted, properties, kBegan, kAsked);
 }
 
 TEST(ReadRequestTest, TheAttemptIsReadFromEachOfItsHeaders) {
@@ -84,7 +85,8 @@ TEST(ReadRequestTest, TheAttemptIsReadFromEachOfItsHeaders) {
                           bool trusted = true) {
     FakeProperties properties;
     properties.With(std::move(name), std::move(value));
-    return ReadRequest(MakePolicy(), 0, trusted, properties, kBegan).attempt;
+    return ReadRequest(MakePolicy(), 0, trusted, properties, kBegan, kAsked)
+        .attempt;
   };
   EXPECT_EQ(attempt("weir-attempt", "2"), 2);
   EXPECT_EQ(attempt("grpc-previous-rpc-attempts", "1"), 1);
@@ -104,13 +106,64 @@ TEST(ReadRequestTest, TakesTheResourcesValuesWhenTheRequestBringsNone) {
   const Request plain = Read(policy, {});
   EXPECT_EQ(plain.criticality, Criticality::kImportant);
   EXPECT_EQ(plain.client, 0u);
-  EXPECT_EQ(plain.arrived, kBegan);
-  EXPECT_EQ(plain.deadline, kBegan + 1s);
+  EXPECT_EQ(plain.arrived, kAsked);
+  EXPECT_EQ(plain.deadline, kAsked + 1s);
 
   const Request slow = Read(policy, {}, true, 1);
   EXPECT_EQ(slow.resource, 1);
   EXPECT_EQ(slow.criticality, Criticality::kSheddable);
-  EXPECT_EQ(slow.deadline, kBegan + 5s);
+  EXPECT_EQ(slow.deadline, kAsked + 5s);
+}
+
+TEST(ReadRequestTest, OnlyAStatedBudgetIsEatenByWhatCameBeforeTheDecision) {
+  const Policy policy = MakePolicy();
+  EXPECT_EQ(Read(policy, {}).deadline, kAsked + 1s);
+  EXPECT_EQ(Read(policy, FakeProperties().With("x-budget", "1s")).deadline,
+            kBegan + 1s);
+}
+
+TEST(ReadRequestTest, AForwardedClientIsTheLastThatNoTrustedNetworkAdded) {
+  Policy policy = MakePolicy();
+  policy.client_from = {Header("x-forwarded-for")};
+  policy.trusted = {{MapIPv4({10, 0, 0, 0}), 96 + 8}};
+  const auto client = [&](std::vector<std::string> lines, bool trusted = true) {
+    FakeProperties properties;
+    for (std::string& line : lines) {
+      properties.With("x-forwarded-for", std::move(line));
+    }
+    return Read(policy, std::move(properties), trusted).client;
+  };
+  const uint64_t honest = HashClient("192.0.2.7");
+  EXPECT_EQ(client({"192.0.2.7"}), honest);
+  // Whatever the client writes before it.
+  EXPECT_EQ(client({"1.2.3.4, 192.0.2.7"}), honest);
+  EXPECT_EQ(client({"1.2.3.5,192.0.2.7 , 10.0.0.1"}), honest);
+  EXPECT_EQ(client({"6.6.6.6", "192.0.2.7", "10.0.0.1, 10.9.9.9"}), honest);
+  EXPECT_EQ(client({"10.0.0.5, 192.0.2.7, , 10.0.0.1:8080,"}), honest);
+  EXPECT_EQ(client({"1.1.1.1, [2001:db8::1]:443, 10.0.0.1"}),
+            HashClient("[2001:db8::1]:443"));
+  EXPECT_EQ(client({"1.1.1.1, unknown, 10.0.0.1"}), HashClient("unknown"));
+  EXPECT_EQ(client({"10.0.0.5, 10.0.0.1"}), HashClient("10.0.0.5"));
+  EXPECT_EQ(client({" , "}), 0u);
+  EXPECT_EQ(client({}), 0u);
+  EXPECT_EQ(client({"192.0.2.7"}, false), 0u);
+}
+
+TEST(PrintBudgetTest, IsReadAsItWasMeantToTheMillisecond) {
+  for (const std::string_view name :
+       {"grpc-timeout", "x-envoy-expected-rq-timeout-ms", "x-budget"}) {
+    for (const Duration budget : {1ms, 529ms, 7000ms, 3600'000ms}) {
+      EXPECT_EQ(ParseBudget(name, PrintBudget(name, budget).text()), budget)
+          << name;
+    }
+    // No header may say "no timeout" for a budget that is spent.
+    EXPECT_EQ(ParseBudget(name, PrintBudget(name, Duration(0)).text()), 1ms);
+    EXPECT_EQ(ParseBudget(name, PrintBudget(name, -5s).text()), 1ms);
+  }
+  EXPECT_EQ(PrintBudget("grpc-timeout", 30h).text(), "108000S");
+  EXPECT_EQ(PrintBudget("grpc-timeout", Duration::max()).text(), "99999999S");
+  EXPECT_EQ(PrintBudget("x-a-ms", 1999us).text(), "1");
+  EXPECT_EQ(PrintBudget("x-budget", 70ms).text(), "70ms");
 }
 
 TEST(ReadRequestTest, TheFirstSourceThatParsesWins) {
@@ -148,7 +201,7 @@ TEST(ReadRequestTest, HeadersOfUntrustedPeersAreNotRead) {
   const Request request = Read(policy, properties, false);
 
   EXPECT_EQ(request.criticality, Criticality::kImportant);
-  EXPECT_EQ(request.deadline, kBegan + 1s);
+  EXPECT_EQ(request.deadline, kAsked + 1s);
   EXPECT_EQ(request.client, HashClient("192.0.2.1"));
   EXPECT_EQ(Read(policy, properties).client, HashClient("someone-else"));
 }
@@ -185,7 +238,7 @@ TEST(ReadRequestTest, AZeroBudgetHasPassedExceptEnvoysWhichMeansNone) {
   EXPECT_EQ(
       Read(policy, FakeProperties().With("x-envoy-expected-rq-timeout-ms", "0"))
           .deadline,
-      kBegan + 1s);
+      kAsked + 1s);
 }
 
 TEST(ReadRequestTest, AVariableIsReadLikeAPolicysDuration) {

@@ -100,6 +100,68 @@ std::optional<Error> Resolve(Location& location) {
   return std::nullopt;
 }
 
+// The settings of an upstream module in the location that is being merged; null
+// when nginx was built without it.  By name, since not every nginx has them
+// all; their own structures are private, but begin with this one.
+const ngx_http_upstream_conf_t* UpstreamOf(ngx_conf_t* cf,
+                                           std::string_view module) {
+  for (ngx_module_t** m = cf->cycle->modules; *m != nullptr; ++m) {
+    if ((*m)->name != module) continue;
+    return static_cast<const ngx_http_upstream_conf_t*>(
+        ngx_http_conf_get_module_loc_conf(cf, (**m)));
+  }
+  return nullptr;
+}
+
+// Has a `proxy_pass` or one of its kind without variables.
+bool IsUsed(const ngx_http_upstream_conf_t* conf) {
+  return conf != nullptr && conf->upstream != nullptr;
+}
+
+// Whoever makes the content here asks for no place, which costs nobody anything
+// if what it needs is in the cache.
+void WarnOfCache(ngx_conf_t* cf, const Location& location,
+                 const ngx_http_upstream_conf_t& upstream) {
+#if (NGX_HTTP_CACHE)
+  if (!location.guarded || !upstream.cache) return;
+  LogLines(
+      NGX_LOG_WARN, cf->log,
+      "`weir " + std::string(View(location.resource)) + "` meets a cache in " +
+          PlaceOf(location.file, location.line) +
+          ": the decision falls before nginx looks into its cache, so what "
+          "is there is refused in an overload, too; put the cache into a "
+          "server before this one, see \"Behind a cache\" in docs/nginx.md");
+#endif
+}
+
+void LookAtUpstreams(ngx_conf_t* cf, Location& location) {
+  constexpr std::string_view kModules[] = {
+      "ngx_http_proxy_module", "ngx_http_fastcgi_module",
+      "ngx_http_uwsgi_module", "ngx_http_scgi_module"};
+  const auto* core = static_cast<const ngx_http_core_loc_conf_t*>(
+      ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module));
+  if (core->handler == nullptr) return;
+  if (IsUsed(UpstreamOf(cf, "ngx_http_grpc_module"))) {
+    location.body_use = BodyUse::kUnbuffered;
+    return;
+  }
+  bool all_buffer = true;
+  bool one_used = false;
+  for (const std::string_view module : kModules) {
+    const auto* conf = UpstreamOf(cf, module);
+    if (conf == nullptr) continue;
+    if (IsUsed(conf)) {
+      location.body_use =
+          conf->request_buffering ? BodyUse::kBuffered : BodyUse::kUnbuffered;
+      WarnOfCache(cf, location, *conf);
+      one_used = true;
+    }
+    all_buffer = all_buffer && conf->request_buffering;
+  }
+  // A name with variables does not tell which module it is.
+  if (!one_used && !all_buffer) location.body_use = BodyUse::kUnbuffered;
+}
+
 // None when there is no http block.
 std::span<const std::unique_ptr<Service>> ServicesOf(const ngx_cycle_t* cycle) {
   if (ngx_get_conf(cycle->conf_ctx, ngx_http_module) == nullptr) return {};
@@ -152,7 +214,10 @@ char* MergeLocation(ngx_conf_t* cf, void* parent, void* child) {
   }
   return Guarded(cf, [&] {
     const auto error = Resolve(inner);
-    if (!error) return kOk;
+    if (!error) {
+      LookAtUpstreams(cf, inner);
+      return kOk;
+    }
     LogLines(NGX_LOG_EMERG, cf->log,
              error->message + " in " + PlaceOf(inner.file, inner.line));
     return kError;

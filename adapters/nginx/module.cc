@@ -1,5 +1,7 @@
 // ngx_http_weir_module: the thin C face of what this folder holds.
 
+#include <algorithm>
+
 #include "configuration.h"
 #include "nginx_api.h"
 #include "request.h"
@@ -10,6 +12,7 @@ namespace {
 
 ngx_http_output_header_filter_pt next_header_filter;
 ngx_http_output_body_filter_pt next_body_filter;
+ngx_http_request_body_filter_pt next_request_body_filter;
 
 ngx_int_t FilterHeader(ngx_http_request_t* r) {
   BeforeHeader(r);
@@ -19,25 +22,34 @@ ngx_int_t FilterHeader(ngx_http_request_t* r) {
 }
 
 ngx_int_t FilterBody(ngx_http_request_t* r, ngx_chain_t* in) {
-  BeforeBody(r, in);
+  const ngx_buf_t* const last = BeforeAnswer(r, in);
   const ngx_int_t rc = next_body_filter(r, in);
-  AfterBody(r, rc);
+  AfterAnswer(r, last, rc);
   return rc;
+}
+
+ngx_int_t FilterRequestBody(ngx_http_request_t* r, ngx_chain_t* in) {
+  return PassBody(r, in, next_request_body_filter);
 }
 
 ngx_int_t InstallHandlers(ngx_conf_t* cf) {
   auto* core = static_cast<ngx_http_core_main_conf_t*>(
       ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module));
-  auto* handler = static_cast<ngx_http_handler_pt*>(
-      ngx_array_push(&core->phases[NGX_HTTP_PREACCESS_PHASE].handlers));
-  if (handler == nullptr) return NGX_ERROR;
-  *handler = HandlePreaccess;
+  // nginx calls the handlers of a phase from the last to the first.  So the
+  // first place is the last step before the content is made.
+  ngx_array_t& handlers = core->phases[NGX_HTTP_PRECONTENT_PHASE].handlers;
+  if (ngx_array_push(&handlers) == nullptr) return NGX_ERROR;
+  auto* const first = static_cast<ngx_http_handler_pt*>(handlers.elts);
+  std::copy_backward(first, first + handlers.nelts - 1, first + handlers.nelts);
+  *first = HandlePrecontent;
   // A dynamic module comes last, so its filters run first: they see the answer
   // as its maker made it.
   next_header_filter = ngx_http_top_header_filter;
   ngx_http_top_header_filter = FilterHeader;
   next_body_filter = ngx_http_top_body_filter;
   ngx_http_top_body_filter = FilterBody;
+  next_request_body_filter = ngx_http_top_request_body_filter;
+  ngx_http_top_request_body_filter = FilterRequestBody;
   // Not in init_module: what fails there ends nginx, and what fails here
   // refuses the new configuration while the old one goes on.
   return AttachServices(cf);

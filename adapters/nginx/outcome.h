@@ -29,6 +29,7 @@ struct Ending {
   // The service had to wait for the client to read (unbuffered answers only).
   bool held_back = false;
   Contact contact = Contact::kNone;
+  int grpc_status = -1;     // Of a gRPC answer; -1: none.
   Duration taken{};         // Since it was admitted.
   Duration base_latency{};  // What the service takes when idle; 0: unknown.
 };
@@ -37,7 +38,8 @@ struct Ending {
 // needs for its work.  So kIgnored for all that was too quick to be work
 // (refused connections, errors in less than half the base latency, refusals by
 // the service itself, answers out of a cache, access denied) and for what was
-// paced by the client.
+// paced by the client.  The status of a gRPC answer is the one in its headers
+// or trailers: with HTTP it is 200 whatever came of the call.
 Outcome Judge(const Ending& ending);
 
 }  // namespace weir::nginx

@@ -100,6 +100,24 @@ TEST(OutcomeTest, WhatNginxAnswersBeforeTheServiceTeachesNothing) {
   EXPECT_EQ(Judge(cached), Outcome::kIgnored);
 }
 
+TEST(OutcomeTest, AGrpcAnswerIsJudgedByItsOwnStatus) {
+  const auto outcome = [](int grpc_status) {
+    Ending ending = Answered(200);
+    ending.grpc_status = grpc_status;
+    return Judge(ending);
+  };
+  for (const int answer : {0, 3, 5, 6, 7, 9, 10, 11, 12, 16}) {
+    EXPECT_EQ(outcome(answer), Outcome::kOk) << answer;
+  }
+  EXPECT_EQ(outcome(1), Outcome::kCancelled);
+  EXPECT_EQ(outcome(4), Outcome::kTimedOut);
+  EXPECT_EQ(outcome(8), Outcome::kIgnored);
+  EXPECT_EQ(outcome(14), Outcome::kIgnored);
+  for (const int error : {2, 13, 15}) {
+    EXPECT_EQ(outcome(error), Outcome::kError) << error;
+  }
+}
+
 TEST(OutcomeTest, WorkInsideNginxTeachesLikeAnyOther) {
   Ending inside = Answered(200);
   inside.contact = Contact::kNone;

@@ -80,8 +80,7 @@ ngx_int_t Refuse(Context& context) {
   return context.answer.status;
 }
 
-void AddRefusalHeaders(const Context& context) {
-  ngx_http_request_t* r = context.request;
+void AddRefusalHeaders(ngx_http_request_t* r, const Context& context) {
   AddHeader(r, "weir-reason", Name(context.decision.reason));
   if (context.decision.never_retry && !context.grpc) {
     AddHeader(r, wire::kPushback, "-1");

@@ -137,7 +137,10 @@ void Service::Stop() {
 }
 
 void Service::Decided() {
-  if (waiting_ > 0) {
+  // Without anything that waits the guard may still ask for a Tick(), to give
+  // spare places to other workers; it can come late, but must come.
+  if (waiting_ > 0 ||
+      (!wake_.event.timer_set && guard_->NextWake() != kNever)) {
     ngx_post_event(&drain_.event, &ngx_posted_events);
   }
 }
@@ -152,8 +155,9 @@ void Service::Drain() {
 
   ngx_event_t* event = &wake_.event;
   const Instant wake = guard_->NextWake();
+  // What waits keeps a worker from leaving; spare places do not.
+  event->cancelable = waiting_ == 0;
   if (wake == kNever) {
-    // It would keep a worker from leaving.
     if (event->timer_set) {
       ngx_del_timer(event);
     }

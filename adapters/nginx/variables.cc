@@ -1,5 +1,6 @@
 #include "variables.h"
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 
@@ -22,7 +23,7 @@ Standing StandingOf(const Context* context) {
   if (context == nullptr) return {};
   switch (context->state) {
     case State::kNew:
-    case State::kReading:
+    case State::kBody:
       return {};
     case State::kWaiting:
       return {"shed", Name(Reason::kCancelled)};
@@ -82,12 +83,23 @@ ngx_int_t GetQueueMs(ngx_http_request_t* r, Value* value, uintptr_t) {
   return SetCopy(r, value, {text, static_cast<size_t>(size)});
 }
 
-ngx_int_t GetLimit(ngx_http_request_t* r, Value* value, uintptr_t) {
+ngx_int_t GetDeadlineMs(ngx_http_request_t* r, Value* value, uintptr_t) {
   const Context* context = FindContext(r);
-  if (context == nullptr) return Set(value, {});
+  if (StandingOf(context).reason.empty()) return Set(value, {});
+  const Duration left =
+      std::max(context->deadline - host::MonotonicClock::Now(), Duration());
   char text[32];
   const int size = std::snprintf(text, sizeof text, "%" PRId64,
-                                 context->service->guard()->limit());
+                                 int64_t{left / std::chrono::milliseconds(1)});
+  return SetCopy(r, value, {text, static_cast<size_t>(size)});
+}
+
+ngx_int_t GetLimit(ngx_http_request_t* r, Value* value, uintptr_t) {
+  const Context* context = FindContext(r);
+  Guard* const guard = context ? context->service->guard() : nullptr;
+  if (guard == nullptr) return Set(value, {});
+  char text[32];
+  const int size = std::snprintf(text, sizeof text, "%" PRId64, guard->limit());
   return SetCopy(r, value, {text, static_cast<size_t>(size)});
 }
 
@@ -97,11 +109,10 @@ ngx_int_t AddVariables(ngx_conf_t* cf) {
   const struct {
     std::string_view name;
     ngx_http_get_variable_pt get;
-  } variables[] = {{"weir_decision", GetDecision},
-                   {"weir_reason", GetReason},
-                   {"weir_degrade", GetDegrade},
-                   {"weir_queue_ms", GetQueueMs},
-                   {"weir_limit", GetLimit}};
+  } variables[] = {
+      {"weir_decision", GetDecision},      {"weir_reason", GetReason},
+      {"weir_degrade", GetDegrade},        {"weir_queue_ms", GetQueueMs},
+      {"weir_deadline_ms", GetDeadlineMs}, {"weir_limit", GetLimit}};
   for (const auto& v : variables) {
     ngx_str_t name = Text(v.name);
     ngx_http_variable_t* variable =

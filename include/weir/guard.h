@@ -83,6 +83,12 @@ class Guard {
   [[nodiscard, gnu::flatten]] Admission Admit(const Request& request,
                                               Waiter& waiter, Instant now);
 
+  // Whether Admit() would shed `request` at `now` whatever room there is: its
+  // resource is paused, its deadline has passed, or all of its class are being
+  // shed.  Counts nothing.  For adapters that would have to do something costly
+  // before they ask, such as reading a body.
+  bool IsRefusedAnyhow(const Request& request, Instant now) const;
+
   // Ends an admitted request.  An empty permit is fine and does nothing.
   [[gnu::flatten]] void Finish(Permit&& permit, Outcome outcome, Instant now);
 

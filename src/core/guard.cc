@@ -260,6 +260,21 @@ Admission Guard::Run(const Request& request, Reason reason, bool counted,
   return admission;
 }
 
+bool Guard::IsRefusedAnyhow(const Request& request, Instant now) const {
+  if (policy_->resources[request.resource].exempt) return false;
+  if (Enforces(request, Stage::kSwitch) && IsPaused(request, now)) return true;
+  if (Enforces(request, Stage::kDeadline) && now >= request.deadline) {
+    return true;
+  }
+  if (!Enforces(request, Stage::kLevel) ||
+      region_.flags.overloaded.load(kRelaxed) == 0) {
+    return false;
+  }
+  // Whom the level spares least: those of the class that have used nothing.
+  const auto criticality = static_cast<int64_t>(Index(request.criticality));
+  return 128 * (3 - criticality) + 127 < region_.flags.level.load(kRelaxed);
+}
+
 bool Guard::IsPaused(const Request& request, Instant now) const {
   const Region::Resource& row = region_.resources[rows_[request.resource]];
   if (row.paused.load(kRelaxed) != 0) return true;

@@ -339,6 +339,42 @@ TEST_F(GuardResourcesTest, AShadowStageCountsWhatItWouldRefuseAndLetsItPass) {
   EXPECT_EQ(Read(**region_)[ClassCounter::shed_paused_total][0], 0u);
 }
 
+TEST_F(GuardResourcesTest, OnlyWhatNoRoomWouldHelpIsRefusedAnyhow) {
+  const Request usual = Of(Criticality::kImportant);
+  const Request late = Of(Criticality::kImportant, kStart, Duration(0));
+  const auto refused = [this](Request request, uint16_t resource) {
+    request.resource = resource;
+    return guard_->IsRefusedAnyhow(request, kStart);
+  };
+
+  Make({.paused = true});
+  EXPECT_TRUE(refused(usual, 1));
+  EXPECT_TRUE(refused(late, 0));
+  EXPECT_FALSE(refused(usual, 0));
+  EXPECT_EQ(Read(**region_)[ClassCounter::offered_total][1], 0u);
+  // A full service is no reason: it may have room later.
+  Fill();
+  EXPECT_FALSE(refused(usual, 0));
+  running_.clear();
+
+  policy_.resources.pop_back();
+  Make({.exempt = true, .paused = true});
+  EXPECT_FALSE(refused(late, 1));
+
+  policy_.resources.pop_back();
+  Make({.paused = true, .stages = ShadowOf(Stage::kSwitch)});
+  EXPECT_FALSE(refused(usual, 1));
+
+  // All of a class that is below the level, as far as it is known.
+  (*region_)->flags.overloaded = 1;
+  (*region_)->flags.level = 127;
+  EXPECT_FALSE(refused(Of(Criticality::kSheddable), 0));
+  EXPECT_FALSE(refused(Of(Criticality::kDeferrable), 0));
+  (*region_)->flags.level = 128;
+  EXPECT_TRUE(refused(Of(Criticality::kSheddable), 0));
+  EXPECT_FALSE(refused(Of(Criticality::kDeferrable), 0));
+}
+
 TEST_F(GuardResourcesTest, AShadowLimitRunsWhatFindsNoRoomAndCountsIt) {
   Make({.stages = ShadowOf(Stage::kLimit)});
   Fill();

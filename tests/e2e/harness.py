@@ -70,12 +70,16 @@ class Service:
     /upgrade          switches protocols and echoes
     /events           an event stream that lasts until the client leaves
     /redirect?to=P    X-Accel-Redirect to P
+    /include          a page that includes /in
+    /pieces           the byte that the Range asks for, of three; all but the
+                      first are held as by /hold
     """
 
     def __init__(self, workers=1000):
         self.lock = threading.Lock()
         self.hits = []  # Paths asked for.
         self.headers = []  # Of each, names in lower case.
+        self.bodies = []
         self.running = 0
         self.peak = 0
         self.bytes_sent = 0
@@ -142,16 +146,21 @@ class Service:
         url = urllib.parse.urlsplit(lines[0].split(" ")[1])
         headers = {k.lower(): v for k, v in
                    (line.split(": ", 1) for line in lines[1:] if ": " in line)}
+        body = b""
         if "content-length" in headers:
-            await reader.readexactly(int(headers["content-length"]))
+            body = await reader.readexactly(int(headers["content-length"]))
         query = dict(urllib.parse.parse_qsl(url.query))
         with self.lock:
             self.hits.append(url.path)
             self.headers.append(headers)
+            self.bodies.append(body)
             self.running += 1
             self.peak = max(self.peak, self.running)
         try:
-            return await self._answer(url.path.rsplit("/", 1)[-1], query, reader, writer)
+            what = url.path.rsplit("/", 1)[-1]
+            if what == "pieces":
+                query["at"] = headers["range"].split("=")[1].split("-")[0]
+            return await self._answer(what, query, reader, writer)
         finally:
             with self.lock:
                 self.running -= 1
@@ -187,6 +196,17 @@ class Service:
                          b"X-Accel-Buffering: no\r\nConnection: close\r\n\r\ndata: 1\n\n")
             await reader.read()
             return False
+        elif what == "include":
+            extra = "Content-Type: text/html\r\n"
+            body = b'<!--#include virtual="/in" -->'
+        elif what == "pieces":
+            at = int(query["at"])
+            status, body = 206, b"abc"[at:at + 1]
+            extra = f"Content-Range: bytes {at}-{at}/3\r\n"
+            if at:
+                future = self._loop.create_future()
+                self._held.append(future)
+                await future
         elif what == "redirect":
             extra = f"X-Accel-Redirect: {query['to']}\r\n"
         writer.write(f"HTTP/1.1 {status} X\r\n{extra}Content-Length: {len(body)}\r\n\r\n"
@@ -303,7 +323,9 @@ http {{
     def workers(self):
         children = pathlib.Path(f"/proc/{self.pid}/task/{self.pid}/children")
         with contextlib.suppress(OSError):
-            return [int(p) for p in children.read_text().split()]
+            # With a cache there are its manager and its loader, too.
+            return [int(p) for p in children.read_text().split()
+                    if b"worker" in pathlib.Path(f"/proc/{p}/cmdline").read_bytes()]
         return []
 
     def alive(self):

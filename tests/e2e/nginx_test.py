@@ -5,10 +5,11 @@ import pathlib
 import re
 import socket
 import subprocess
+import tempfile
 import time
 import unittest
 
-from harness import Flood, Nginx, Service, drained, region, until
+from harness import BUILD, ROOT, Flood, Nginx, Service, drained, region, until
 import runner
 
 # One place under the limit, so that a held request makes the next one wait.
@@ -293,6 +294,297 @@ class DecisionTest(NginxTest):
         self.assertEqual(region(self.service)["offered_total"], [1, 0, 0, 1])
 
 
+class InstallTest(unittest.TestCase):
+
+    def test_what_the_page_says_installs_the_module(self):
+        page = (ROOT / "docs/nginx.md").read_text()
+        block = page.split("## Install")[1].split("\n\n")[2]
+        lines = [line.strip() for line in block.splitlines()]
+        self.assertTrue(lines[0].startswith("cmake "), lines)
+        self.assertEqual(lines[-1], "nginx -t")
+        with tempfile.TemporaryDirectory() as folder:
+            # What Debian's nginx brings: a link to a folder that is not there.
+            root = pathlib.Path(folder)
+            (root / "etc/nginx/modules-enabled").mkdir(parents=True)
+            (root / "usr/share/nginx").mkdir(parents=True)
+            (root / "usr/share/nginx/modules").symlink_to("../../lib/nginx/modules")
+            (root / "etc/nginx/nginx.conf").write_text(
+                f"include {root}/etc/nginx/modules-enabled/*.conf; pid {root}/pid;"
+                "error_log stderr; events {} http { weir off; access_log off; }")
+            for line in lines[1:]:
+                line = line.replace("build/release", str(BUILD))
+                line = re.sub(r" /(usr|etc)/", rf" {root}/\1/", line)
+                line = line.replace("nginx -t", f"nginx -t -e stderr -p {root}/usr/share/nginx "
+                                                f"-c {root}/etc/nginx/nginx.conf")
+                done = subprocess.run(line, shell=True, text=True, stdout=subprocess.PIPE,
+                                      stderr=subprocess.STDOUT)
+                self.assertEqual(done.returncode, 0, f"{line}\n{done.stdout}")
+
+
+class LastTest(NginxTest):
+    """The decision falls last: nothing that waits for others holds a place."""
+
+    def test_a_delay_by_limit_req_holds_no_place(self):
+        nginx = self.nginx("""
+    location / { weir api; proxy_pass http://service; }
+    location /slow { limit_req zone=all burst=9; weir api; proxy_pass http://service; }""",
+                           http="limit_req_zone $server_port zone=all:64k rate=1r/m;" + SERVER)
+        self.assertEqual(nginx.get("/slow").status, 200)
+        delayed = [nginx.open("/slow") for _ in range(3)]
+        for s in delayed:
+            self.addCleanup(s.close)
+        until(lambda: nginx.errors().count("delaying request") == 3, "3 are delayed")
+        self.assertEqual(nginx.get("/").status, 200)
+        self.assertEqual(self.counted("offered_total"), 2)
+        self.assertEqual(nginx.logged(2)[1]["reason"], "room")
+
+    def test_a_wrong_password_that_is_answered_late_holds_no_place(self):
+        nginx = self.nginx("""
+    location / { weir api; proxy_pass http://service; }
+    location /closed { weir api; auth_basic x; auth_basic_user_file users; auth_delay 60s;
+                       proxy_pass http://service; }""", start=False)
+        (nginx.folder / "users").write_text("")
+        nginx.start()
+        self.addCleanup(nginx.open("/closed", "Authorization: Basic eDp5\r\n").close)
+        until(lambda: "delaying unauthorized" in nginx.errors(), "the answer is delayed")
+        self.assertEqual(nginx.get("/").status, 200)
+        self.assertEqual(self.counted("offered_total"), 1)
+
+    def test_a_slow_authority_is_no_slow_service(self):
+        nginx = self.nginx("""
+    location / { weir api; auth_request /auth; proxy_pass http://service; }
+    location = /auth { proxy_pass http://service/hold; }""")
+        client = nginx.open("/work?ms=0")
+        self.addCleanup(client.close)
+        until(lambda: self.backend.held() == 1, "the authority is asked")
+        self.assertEqual(self.counted("offered_total"), 0)
+        self.backend.release()
+        self.assertIn(b"200", client.recv(1000))
+        self.assertEqual(sum(drained(self.service)["finished_ok_total"]), 1)
+
+    def test_a_default_budget_begins_when_the_body_is_here(self):
+        nginx = self.nginx("location / { weir api; client_body_timeout 9s; "
+                           "proxy_pass http://service; }",
+                           policy=ONE.replace('"10s"', '"100ms"'))
+        def upload(headers):
+            slow = nginx.open("/work?ms=0", headers + "Content-Length: 6\r\n", method="POST")
+            slow.sendall(b"123")
+            time.sleep(.3)
+            slow.sendall(b"456")
+            return slow.recv(1000).decode()
+        self.assertIn("200", upload(""))
+        # Who states one wants the answer then.
+        self.assertIn("weir-reason: deadline", upload("x-timeout: 100ms\r\n"))
+        self.assertEqual(self.backend.bodies, [b"123456"])
+
+    def test_a_slow_chunked_upload_holds_no_place(self):
+        nginx = self.nginx("location / { weir api; proxy_pass http://service; }",
+                           policy=ONE.replace('"10s"', '"100ms"'))
+        slow = nginx.open("/work?ms=0", "Transfer-Encoding: chunked\r\n", method="PUT")
+        slow.sendall(b"3\r\n123\r\n")
+        time.sleep(.3)
+        self.assertEqual(nginx.get("/").status, 200)
+        self.assertEqual(self.counted("offered_total"), 1)
+        slow.sendall(b"3\r\n456\r\n0\r\n\r\n")
+        self.assertIn(b"200", slow.recv(1000))
+        self.assertEqual(self.backend.bodies, [b"", b"123456"])
+        drained(self.service)
+
+    def test_a_slow_upload_over_http2_holds_no_place(self):
+        nginx = self.nginx("location / { weir api; proxy_pass http://service; }",
+                           policy=ONE.replace('"10s"', '"100ms"'))
+        curl = subprocess.Popen(
+            ["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "--http2-prior-knowledge",
+             "-T", "-", f"http://127.0.0.1:{nginx.port(1)}/work?ms=0"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        curl.stdin.write(b"123")
+        curl.stdin.flush()
+        time.sleep(.3)
+        self.assertEqual(nginx.get("/").status, 200)
+        self.assertEqual(self.counted("offered_total"), 1)
+        self.assertEqual(curl.communicate(b"456", timeout=15)[0], b"200")
+        self.assertEqual(self.backend.bodies[1], b"123456")
+        drained(self.service)
+
+
+class BodyTest(NginxTest):
+    """What is refused is refused unread, and what is read nginx would read, too."""
+
+    def test_a_paused_resource_refuses_before_the_body(self):
+        nginx = self.nginx("location / { weir paused; proxy_pass http://service; }")
+        s = nginx.open("/", "Content-Length: 1000000\r\nExpect: 100-continue\r\n",
+                       method="POST")
+        self.assertTrue(s.recv(4096).startswith(b"HTTP/1.1 503"))
+
+    def test_a_deadline_that_has_passed_refuses_before_the_body(self):
+        nginx = self.proxy()
+        s = nginx.open("/", "x-timeout: 0s\r\nTransfer-Encoding: chunked\r\n", method="POST")
+        self.assertIn(b"weir-reason: deadline", s.recv(4096))
+
+    def test_who_may_not_is_told_so_before_the_body(self):
+        nginx = self.nginx("location / { weir api; deny all; proxy_pass http://service; }")
+        s = nginx.open("/", "Content-Length: 1000000\r\nExpect: 100-continue\r\n",
+                       method="POST")
+        self.assertTrue(s.recv(4096).startswith(b"HTTP/1.1 403"))
+        self.assertEqual(self.counted("offered_total"), 0)
+
+    def post_while_full(self, nginx, chunked=False, path="/work?ms=0", headers=""):
+        """Sends a whole body while the service is full; returns the socket."""
+        self.hold(nginx)
+        if chunked:
+            s = nginx.open(path, headers + "Transfer-Encoding: chunked\r\n", method="POST")
+            s.sendall(b"3\r\n123\r\n")
+            s.sendall(b"0\r\n\r\n")
+        else:
+            s = nginx.open(path, headers + "Content-Length: 3\r\n", method="POST")
+            self.addCleanup(s.close)
+            time.sleep(.05)  # The body comes by itself.
+            s.sendall(b"123")
+        self.addCleanup(s.close)
+        self.waiting(1)
+        return s
+
+    def waits_and_goes_on(self, chunked):
+        nginx = self.proxy()
+        s = self.post_while_full(nginx, chunked)
+        self.backend.release()
+        self.assertIn(b"200", s.recv(1000))
+        self.assertEqual(self.backend.bodies[-1], b"123")
+        drained(self.service)
+        # The connection goes on as after any other request.
+        s.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        self.assertIn(b"200", s.recv(1000))
+
+    def test_a_request_whose_body_is_here_waits_for_a_place(self):
+        self.waits_and_goes_on(chunked=False)
+
+    def test_a_request_whose_chunked_body_is_here_waits_for_a_place(self):
+        self.waits_and_goes_on(chunked=True)
+
+    def test_waiting_is_not_taken_for_a_client_that_sends_nothing(self):
+        nginx = self.nginx("location / { weir api; client_body_timeout 1s; "
+                           "proxy_pass http://service; }")
+        s = self.post_while_full(nginx)
+        time.sleep(1.3)
+        self.waiting(1)
+        self.backend.release()
+        self.assertIn(b"200", s.recv(1000))
+
+    def test_a_client_that_leaves_after_its_body_leaves_the_queue(self):
+        nginx = self.proxy()
+        self.post_while_full(nginx).close()
+        until(lambda: self.counted("shed_cancelled_total") == 1, "it is cancelled")
+        self.waiting(0)
+        self.backend.release()
+        drained(self.service)
+        self.assertEqual(self.backend.hits, ["/hold"])
+
+    def test_who_waits_with_its_body_is_shed_at_its_deadline(self):
+        nginx = self.proxy()
+        s = self.post_while_full(nginx, headers="x-timeout: 200ms\r\n")
+        self.assertIn(b"weir-reason: deadline", s.recv(4096))
+        self.assertEqual(self.backend.hits, ["/hold"])
+        s.sendall(b"GET / HTTP/1.1\r\nHost: x\r\nx-timeout: 0s\r\n\r\n")
+        self.assertIn(b"504", s.recv(4096))
+
+    def test_a_body_over_http2_waits_for_a_place(self):
+        nginx = self.proxy()
+        self.hold(nginx)
+        curl = subprocess.Popen(
+            ["curl", "-s", "-o", "/dev/null", "-w", "%{http_code} %{http_version}",
+             "--http2-prior-knowledge", "-d", "x" * 100000,
+             f"http://127.0.0.1:{nginx.port(1)}/work?ms=0"], stdout=subprocess.PIPE, text=True)
+        self.waiting(1)
+        self.backend.release()
+        self.assertEqual(curl.communicate(timeout=15)[0], "200 2", nginx.errors())
+        self.assertEqual(self.backend.bodies[-1], b"x" * 100000)
+        drained(self.service)
+
+    def test_an_upload_that_nginx_stores_itself_needs_no_special_directive(self):
+        nginx = self.nginx("location / { weir api; dav_methods PUT; root {folder}; }",
+                           start=False)
+        (nginx.folder / "nginx.conf").write_text(
+            (nginx.folder / "nginx.conf").read_text().replace("{folder}", str(nginx.folder)))
+        nginx.start()
+        self.assertEqual(nginx.get("/a", method="PUT", body=b"abc" * 9000).status, 201)
+        s = nginx.open("/b", "Transfer-Encoding: chunked\r\n", method="PUT")
+        s.sendall(b"3\r\n123\r\n0\r\n\r\n")
+        self.assertIn(b"201", s.recv(1000))
+        self.assertEqual((nginx.folder / "a").read_bytes(), b"abc" * 9000)
+        self.assertEqual((nginx.folder / "b").read_bytes(), b"123")
+        self.assertEqual(self.counted("offered_total"), 2)
+        drained(self.service)
+
+    def test_an_unbuffered_upload_is_decided_before_its_body(self):
+        # Told by nginx's own directive, also where the name has variables.
+        for target in ("http://service", "http://$proxy_to"):
+            nginx = self.nginx("set $proxy_to service; location / { weir api; "
+                               "proxy_request_buffering off; proxy_pass %s; }" % target)
+            slow = nginx.open("/work?ms=0", "Content-Length: 6\r\n", method="POST")
+            until(lambda: region(self.service)["inflight"] == 1, "it is admitted")
+            slow.sendall(b"123456")
+            self.assertIn(b"200", slow.recv(1000))
+            drained(self.service)
+
+
+class ForwardTest(NginxTest):
+    """What the service is told."""
+
+    POLICY = ONE.replace('"header:x-timeout", "header:grpc-timeout"',
+                         '"header:x-timeout", "header:x-left-ms", "header:grpc-timeout"')
+
+    def waited(self, header, policy=POLICY, more=""):
+        """The headers at the service of a request that waited for 50 ms or more."""
+        nginx = self.nginx("location / { weir api; %s proxy_pass http://service; }" % more,
+                           policy=policy)
+        self.hold(nginx)
+        s = nginx.open("/", header + "\r\n")
+        self.addCleanup(s.close)
+        self.waiting(1)
+        time.sleep(.05)
+        self.backend.release()
+        self.assertIn(b"200", s.recv(1000))
+        return self.backend.headers[-1]
+
+    def test_a_budget_is_handed_on_without_what_was_spent(self):
+        left = self.waited("x-left-ms: 9000")["x-left-ms"]
+        self.assertRegex(left, r"^\d+$")
+        self.assertLessEqual(int(left), 8950)
+        self.assertGreater(int(left), 0)
+        self.assertRegex(self.waited("x-timeout: 9s")["x-timeout"], r"^8\d\d\dms$")
+        self.assertRegex(self.waited("grpc-timeout: 9S")["grpc-timeout"], r"^8\d\d\dm$")
+
+    def test_a_budget_of_an_untrusted_peer_is_handed_on_as_it_is(self):
+        headers = self.waited("x-left-ms: 9000",
+                              policy=self.POLICY.replace("127.0.0.0/8", "192.0.2.0/24"))
+        self.assertEqual(headers["x-left-ms"], "9000")
+
+    def test_what_is_left_of_any_budget_is_a_variable(self):
+        headers = self.waited("x: y", more="proxy_set_header left $weir_deadline_ms;")
+        # A default of 10 s begins with the decision.
+        self.assertLess(int(headers["left"]), 10000)
+        self.assertGreater(int(headers["left"]), 5000)
+
+    def test_two_services_take_off_what_was_spent_once(self):
+        self.second = self.service + "-b"
+        nginx = self.nginx("""
+    location / { weir api; error_page 502 = @b; proxy_pass http://127.0.0.1:1; }
+    location @b { weir_policy b.toml; weir api; proxy_pass http://service; }""",
+                           policy=self.POLICY, start=False)
+        nginx.write_policy("b.toml", self.POLICY.format(service=self.second))
+        nginx.start()
+        self.hold(nginx)
+        s = nginx.open("/", "x-left-ms: 9000\r\n")
+        self.addCleanup(s.close)
+        until(lambda: region(self.second)["waiting"] == 1, "it waits for the second")
+        time.sleep(.3)
+        self.backend.release()
+        self.assertIn(b"200", s.recv(1000))
+        left = int(self.backend.headers[-1]["x-left-ms"])
+        self.assertLessEqual(left, 8700)
+        self.assertGreater(left, 8400)
+
+
 class AnswersTest(NginxTest):
 
     def test_an_error_page_replaces_a_refusal_and_is_not_refused(self):
@@ -365,11 +657,29 @@ class OnceTest(NginxTest):
 
     def test_subrequests_belong_to_their_request(self):
         nginx = self.nginx("""
+    location / { weir api; ssi on; proxy_pass http://service; }
+    location = /in { weir api; proxy_pass http://service/work?ms=0; }""")
+        self.assertEqual(nginx.get("/include").text, "ok\n")
+        self.assertEqual(len(self.backend.hits), 2)
+        self.assertCounted(1)
+
+    def test_what_comes_before_the_decision_asks_for_itself(self):
+        nginx = self.nginx("""
     location / { weir api; auth_request /auth; proxy_pass http://service; }
     location /auth { weir api; proxy_pass http://service; }""")
         self.assertEqual(nginx.get("/").status, 200)
         self.assertEqual(self.backend.hits, ["/auth", "/"])
-        self.assertCounted(1)
+        self.assertCounted(2)
+
+    def test_a_shed_authority_is_a_refusal_and_no_error(self):
+        nginx = self.nginx("""
+    location / { weir api; auth_request /auth; proxy_pass http://service; }
+    location /auth { weir paused; proxy_pass http://service; }""")
+        response = nginx.get("/")
+        self.assertEqual(response.status, 503)
+        self.assertEqual(response.getheader("weir-reason"), "paused")
+        self.assertGreaterEqual(int(response.getheader("Retry-After")), 1)
+        self.assertEqual(self.backend.hits, [])
 
     def test_try_files_and_named_locations_are_one_request(self):
         nginx = self.nginx("""
@@ -422,6 +732,219 @@ class OnceTest(NginxTest):
         self.assertEqual(nginx.get("/", method="POST", body=b"x" * 300000).status, 200)
         self.assertEqual(nginx.get("/", method="POST", body=b"x").status, 200)
         self.assertCounted(2)
+
+
+class TwoServicesTest(NginxTest):
+    """One decision for each service that a request comes to."""
+
+    def two(self, locations, policy=ONE):
+        self.second = self.service + "-b"
+        nginx = self.nginx(locations, policy=policy, start=False)
+        nginx.write_policy("b.toml", ONE.replace("api", "only").format(service=self.second))
+        return nginx.start()
+
+    def test_failover_to_another_service_asks_there_and_gives_the_place_back(self):
+        nginx = self.two("""
+    location / { weir api; error_page 502 = @b; proxy_pass http://127.0.0.1:1; }
+    location @b { weir_policy b.toml; weir only; proxy_pass http://service; }""")
+        self.hold(nginx)
+        self.assertEqual(region(self.service)["inflight"], 0)
+        self.assertEqual(region(self.second)["inflight"], 1)
+        s = nginx.open("/work?ms=0")
+        self.addCleanup(s.close)
+        until(lambda: region(self.second)["waiting"] == 1, "it waits for the second")
+        self.assertEqual(self.backend.peak, 1)
+        self.backend.release()
+        self.assertIn(b"200", s.recv(1000))
+        self.assertEqual(sum(drained(self.second)["finished_ok_total"]), 2)
+        self.assertEqual(sum(drained(self.service)["finished_ignored_total"]), 2)
+
+    def test_what_one_service_refuses_the_other_may_take(self):
+        nginx = self.two("""
+    location / { weir paused; error_page 503 = @b; proxy_pass http://service; }
+    location @b { weir_policy b.toml; weir only; proxy_pass http://service; }""")
+        response = nginx.get("/")
+        self.assertEqual(response.status, 200)
+        self.assertIsNone(response.getheader("weir-reason"))
+        self.assertEqual(nginx.logged(1)[0]["decision"], "admit")
+        self.assertEqual(sum(region(self.second)["offered_total"]), 1)
+
+    def test_a_page_that_is_no_service_holds_no_place(self):
+        nginx = self.nginx("""
+    location / { weir api; error_page 502 = @sorry; proxy_pass http://127.0.0.1:1; }
+    location @sorry { weir off; proxy_pass http://service; }""")
+        self.hold(nginx)
+        self.assertEqual(region(self.service)["inflight"], 0)
+
+    def test_a_subrequest_to_another_service_asks_there(self):
+        nginx = self.two("""
+    location / { weir api; auth_request /auth; proxy_pass http://service; }
+    location = /auth { weir_policy b.toml; weir only; proxy_pass http://service/hold; }""")
+        clients = [nginx.open("/work?ms=0") for _ in range(2)]
+        for s in clients:
+            self.addCleanup(s.close)
+        until(lambda: region(self.second)["waiting"] == 1, "one authority's place is taken")
+        self.assertEqual(region(self.second)["inflight"], 1)
+        for n in (1, 2):
+            until(lambda: self.backend.hits.count("/hold") == n, "the authority is asked")
+            until(lambda: self.backend.held() == 1, "the authority is asked")
+            self.backend.release()
+            until(lambda: self.backend.held() == 0 or n < self.backend.hits.count("/hold"),
+                  "it has answered")
+        for s in clients:
+            self.assertIn(b"200", s.recv(1000))
+        self.assertEqual(sum(drained(self.second)["finished_ok_total"]), 2)
+        self.assertEqual(sum(drained(self.service)["finished_ok_total"]), 2)
+
+    def test_a_failure_behind_an_error_page_is_still_one(self):
+        nginx = self.nginx("""
+    location / { weir api; proxy_read_timeout 100ms; error_page 504 =200 /sorry;
+                 proxy_pass http://service; }
+    location = /sorry { weir api; proxy_pass http://service/work?ms=0; }""")
+        self.assertEqual(nginx.get("/hold").status, 200)
+        seen = drained(self.service)
+        self.assertEqual(sum(seen["finished_timed_out_total"]), 1)
+        self.assertEqual(sum(seen["finished_ok_total"]), 0)
+
+
+class PiecesTest(NginxTest):
+    """A place is held until the subrequests are done, too."""
+
+    def holds(self, nginx, path):
+        s = nginx.open(path)
+        self.addCleanup(s.close)
+        return s
+
+    def keeps_its_place(self, n):
+        until(lambda: self.backend.held() == n, f"{n} pieces are asked for")
+        seen = region(self.service)
+        self.assertEqual(seen["inflight"], 1)
+        self.assertEqual(sum(seen["finished_ok_total"]), 0)
+
+    def once(self):
+        seen = drained(self.service)
+        self.assertEqual(sum(seen["offered_total"]), 1)
+        self.assertEqual(sum(seen["finished_ok_total"]), 1)
+
+    def test_server_side_includes(self):
+        nginx = self.nginx("""
+    location /page.html { weir api; ssi on; root {folder}; }
+    location /hold { weir api; proxy_pass http://service; }""", start=False)
+        conf = nginx.folder / "nginx.conf"
+        conf.write_text(conf.read_text().replace("{folder}", str(nginx.folder)))
+        (nginx.folder / "page.html").write_text(
+            'a<!--#include virtual="/hold" -->b<!--#include virtual="/hold" wait="yes" -->'
+            'c<!--#include virtual="/hold" -->d')
+        nginx.start()
+        s = self.holds(nginx, "/page.html")
+        # The first two are asked for together; the third when the second is here.
+        self.keeps_its_place(2)
+        self.backend.release()
+        self.keeps_its_place(1)
+        self.backend.release()
+        until(lambda: b"d" in s.recv(4096), "the page ends")
+        self.once()
+
+    def test_a_page_that_is_appended(self):
+        nginx = self.nginx("""
+    location / { weir api; addition_types *; add_after_body /hold; proxy_pass http://service; }
+    location /hold { weir api; proxy_pass http://service; }""")
+        self.holds(nginx, "/work?ms=0")
+        self.keeps_its_place(1)
+        self.backend.release()
+        self.once()
+
+    def test_slices(self):
+        nginx = self.nginx("""
+    location / { weir api; slice 1; proxy_set_header Range $slice_range;
+                 proxy_pass http://service; }""")
+        self.holds(nginx, "/pieces")
+        self.keeps_its_place(1)
+        self.backend.release()
+        until(lambda: len(self.backend.hits) == 3, "the third is asked for")
+        self.keeps_its_place(1)
+        self.backend.release()
+        self.once()
+
+
+class CacheTest(NginxTest):
+    """The recipe of docs/nginx.md: the cache stands before weir."""
+
+    HTTP = """
+  proxy_cache_path cache keys_zone=pages:1m;
+  limit_req_status 429;
+  upstream service { server %s; }
+  server {
+    listen unix:{folder}/weir.sock;
+    set_real_ip_from unix:;
+    real_ip_header X-Real-IP;
+    weir_policy shop.toml;
+%s
+  }
+  server {
+    listen 127.0.0.1:{port};
+    proxy_cache pages;
+    proxy_cache_valid 200 1s;
+    proxy_cache_lock on;
+    proxy_cache_use_stale error timeout updating http_503 http_504;
+    add_header Cache $upstream_cache_status;
+    location / {
+      proxy_set_header Host $host;
+      proxy_set_header X-Real-IP $remote_addr;
+      proxy_pass http://unix:{folder}/weir.sock;
+    }
+  }
+"""
+
+    def cached(self, locations="location / { weir api; proxy_pass http://service; }"):
+        nginx = self.nginx(locations, http=self.HTTP, start=False)
+        conf = nginx.folder / "nginx.conf"
+        conf.write_text(conf.read_text().replace("{folder}", str(nginx.folder)))
+        return nginx
+
+    def test_what_is_cached_costs_no_place_and_is_not_refused(self):
+        nginx = self.cached().start()
+        self.assertEqual(nginx.get("/work?ms=0").getheader("Cache"), "MISS")
+        self.hold(nginx)
+        response = nginx.get("/work?ms=0")
+        self.assertEqual((response.status, response.getheader("Cache")), (200, "HIT"))
+        self.assertEqual(self.counted("offered_total"), 2)
+
+    def test_what_is_stale_is_better_than_a_refusal(self):
+        nginx = self.cached().start()
+        nginx.get("/work?ms=0")
+        self.hold(nginx)
+        time.sleep(2.1)
+        response = nginx.get("/work?ms=0", {"x-timeout": "1ms"})
+        self.assertEqual((response.status, response.getheader("Cache")), (200, "STALE"))
+        # What is not there is refused by its reason.
+        response = nginx.get("/other", {"x-timeout": "1ms"})
+        self.assertEqual(response.getheader("weir-reason"), "deadline")
+
+    def test_who_waits_for_the_same_answer_holds_no_place(self):
+        nginx = self.cached().start()
+        first = self.hold(nginx)
+        others = [nginx.open("/hold") for _ in range(3)]
+        for s in others:
+            self.addCleanup(s.close)
+        time.sleep(.1)
+        self.assertEqual(self.counted("offered_total"), 1)
+        self.backend.release()
+        for s in [first, *others]:
+            self.assertIn(b"200", s.recv(1000))
+        self.assertEqual(self.counted("offered_total"), 1)
+
+    def test_a_check_warns_where_weir_and_a_cache_meet(self):
+        nginx = self.cached()
+        status, text = nginx.check()
+        self.assertEqual((status, "meets a cache" in text), (0, False))
+        conf = nginx.folder / "nginx.conf"
+        conf.write_text(conf.read_text().replace(
+            "location / { weir api;", "location / { weir api; proxy_cache pages;"))
+        status, text = nginx.check()
+        self.assertEqual(status, 0)
+        self.assertRegex(text, r"`weir api` meets a cache in .*nginx.conf:\d+: ")
+        self.assertIn("Behind a cache", text)
 
 
 class EndingTest(NginxTest):

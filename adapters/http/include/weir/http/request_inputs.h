@@ -41,14 +41,19 @@ class Properties {
 
 // The request to hand to Guard::Admit().
 //
-// The deadline is `began` plus the first budget that is present and parses, at
-// most Policy::deadline_ceiling; else plus the resource's, else the policy's.
-// The attempt is read from weir-attempt, grpc-previous-rpc-attempts (both 0 or
-// absent for the first time) and x-envoy-attempt-count (1 for the first); the
-// largest counts.  `resource` indexes policy.resources.  O(sources * headers);
-// allocates only for a malformed duration.
+// The deadline is `began`, when the request came, plus the first budget that is
+// present and parses; else `asked`, when it is decided and the service could
+// begin, plus the resource's budget, else the policy's: nobody asked for that
+// one, so an upload or a delay before the decision does not eat it.  Budgets
+// are cut to Policy::deadline_ceiling. A client that is read from
+// x-forwarded-for is the last address in it that is not in a trusted network:
+// what stands before it anybody may have written. The attempt is read from
+// weir-attempt, grpc-previous-rpc-attempts (both 0 or absent for the first
+// time) and x-envoy-attempt-count (1 for the first); the largest counts.
+// `resource` indexes policy.resources.  O(sources * headers); allocates only
+// for a malformed duration.
 Request ReadRequest(const Policy& policy, uint16_t resource, bool trusted,
-                    Properties& properties, Instant began);
+                    Properties& properties, Instant began, Instant asked);
 
 // An address as Network holds it: IPv6, or IPv4 as ::ffff:a.b.c.d.
 using Address = std::array<uint8_t, 16>;
@@ -77,6 +82,15 @@ std::optional<Duration> ParseMilliseconds(std::string_view text);
 // in "-ms" in milliseconds, others with their unit, as in a policy ("250ms").
 std::optional<Duration> ParseBudget(std::string_view name,
                                     std::string_view text);
+
+// The other way round, rounded down to milliseconds, at least one: zero would
+// mean that there is no timeout in some headers.
+struct BudgetText {
+  std::array<char, 24> bytes;
+  size_t size = 0;
+  std::string_view text() const { return {bytes.data(), size}; }
+};
+BudgetText PrintBudget(std::string_view name, Duration budget);
 
 // A stable, never 0 hash of a client key; 0 when it is empty.
 uint64_t HashClient(std::string_view key);
