@@ -151,7 +151,8 @@ class Walk {
       return {Effect::kPasses, "who is not known has no quota", {}};
     }
     const int64_t counted =
-        region_ ? region_->client_quotas.Counted(rule, request_.client, now_)
+        region_ ? region_->client_quotas.Counted(
+                      rule, region_->Keyed(request_.client), now_)
                 : 0;
     const std::string why = fmt::format(
         "{} of {} requests of this client have started in this window of {}",
@@ -252,14 +253,7 @@ class Walk {
             rates.cpu_ratio.load(kRelaxed)};
   }
 
-  int64_t InSystem() const {
-    int64_t sum = 0;
-    if (!region_) return sum;
-    for (const Region::Shard& shard : region_->shards) {
-      sum += shard.in_system.load(kRelaxed);
-    }
-    return sum;
-  }
+  int64_t InSystem() const { return region_ ? region_->in_system.sum() : 0; }
 
   int64_t Queued() const {
     int64_t queued = 0;
@@ -286,8 +280,9 @@ class Walk {
                                   Rounded(capacity));
     if (HasRoom() || !IsOverloaded()) return {Effect::kPasses, why, {}};
     const auto criticality = static_cast<int64_t>(Index(request_.criticality));
-    const int64_t level = 128 * (3 - criticality) + 127 -
-                          region_->usage.Level(request_.client, now_);
+    const int64_t level =
+        128 * (3 - criticality) + 127 -
+        region_->usage.Level(region_->Keyed(request_.client), now_);
     const int64_t cut = region_->flags.level.load(kRelaxed);
     why +=
         fmt::format("; its level is {}, the last one shed had {}", level, cut);

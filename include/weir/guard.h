@@ -38,6 +38,8 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -69,7 +71,8 @@ class Guard {
       std::shared_ptr<const Policy> policy, Region& region, int shard,
       Instant now);
 
-  // Requests that still wait leave as cancelled; permits must be gone.
+  // Requests that still wait leave as cancelled; permits must be gone, unless
+  // it has left.
   ~Guard();
   Guard(const Guard&) = delete;
   Guard& operator=(const Guard&) = delete;
@@ -78,8 +81,8 @@ class Guard {
   [[nodiscard, gnu::flatten]] Admission Admit(const Request& request,
                                               Instant now);
 
-  // Decides, or links `waiter` (which must be idle or decided) into the queue
-  // and answers kQueue.
+  // Decides, or links `waiter` into the queue and answers kQueue.  It must be
+  // idle: new, or NextDecided() has returned it, or Cancel() took it back.
   [[nodiscard, gnu::flatten]] Admission Admit(const Request& request,
                                               Waiter& waiter, Instant now);
 
@@ -134,6 +137,17 @@ class Guard {
 
   // Sheds all that waits here with kShutdown (drain NextDecided() after it).
   void Stop(Instant now);
+
+  // Stop(), and then nothing of this guard counts any more: its places go back,
+  // permits that are still out end without a trace and new requests are shed
+  // (kShutdown).  To be called before the shard is given back while permits are
+  // out, by a worker that stays for a few connections after a reload, for one.
+  void Leave(Instant now);
+
+  // In the child of a fork(), of all guards that came from the parent: what
+  // they have in the region is the parent's, and destroying them, their waiters
+  // and permits changes nothing there.  shm::ShardLease calls it.
+  static void NoteFork() { forks_.fetch_add(1, std::memory_order_relaxed); }
 
   const Policy& policy() const { return *policy_; }
   const Region& region() const { return region_; }
@@ -243,6 +257,11 @@ class Guard {
   void SetDecided(Waiter& waiter, const Decision& decision);
   void TakeDecided(Waiter& waiter);
   void Unlink(Waiter& waiter);
+  void Forget(Waiter& waiter);
+  // Whether this process is not the one that made the guard.
+  bool IsForked() const {
+    return forks_.load(std::memory_order_relaxed) != forks_before_;
+  }
   void PublishQueue();
 
   // Places under the limit.
@@ -253,6 +272,8 @@ class Guard {
   void ReturnFree();
   bool Tight() const;
   void SetTight(bool tight);
+  // Workers that own a shard.
+  int64_t Members() const;
   bool IsAlone() const;
 
   // Measuring.
@@ -262,6 +283,9 @@ class Guard {
   void MarkUnbound();
   [[gnu::noinline]] void StepLaw(Instant now, bool queue_formed = false,
                                  bool queue_empty = false);
+  // The shortest time between two steps of the law by this worker, each of
+  // which reads two lines of all shards.
+  Duration LeastStep() const;
   LawInput GatherInput(const LimitLaw& law) const;
   void FlushPending();
   Totals SumShards() const;
@@ -274,11 +298,15 @@ class Guard {
   void Count(Counter counter);
   Instant Advance(Instant now) { return now_ = std::max(now_, now); }
 
+  static inline std::atomic<uint32_t> forks_ = 0;
+
   std::shared_ptr<const Policy> policy_;
   Region& region_;
   Region::Shard& shard_;
   const int shard_index_;
   Rows rows_{};  // Index in the policy -> row in the region.
+  const uint32_t forks_before_ = forks_.load(std::memory_order_relaxed);
+  bool left_ = false;
   bool configure_law_ = false;
   bool has_ladders_ = false;
   // Bit mask by Stage: which of stale to system a resource has.
@@ -295,11 +323,13 @@ class Guard {
   Waiter* decided_last_ = nullptr;
 
   Instant now_;
-  int64_t inflight_ = 0;       // Counted permits that are out.
-  int64_t free_ = 0;           // Places held, but not in use.
-  double latency_ = 0;         // s, smoothed latency in service.
-  double usual_inflight_ = 0;  // Smoothed inflight at admission.
-  int64_t elsewhere_ = 0;      // Inflight of the other shards, which is
+  int64_t inflight_ = 0;                  // Counted permits that are out.
+  int64_t free_ = 0;                      // Places held, but not in use.
+  double latency_ = 0;                    // s, smoothed latency in service.
+  double usual_inflight_ = 0;             // Smoothed inflight at admission.
+  mutable uint64_t members_version_ = 0;  // That members_ is of.
+  mutable int64_t members_ = 0;
+  int64_t elsewhere_ = 0;  // Inflight of the other shards, which is
   Instant elsewhere_until_ = Instant::min();  // believed until then.
   // The worker that free places are left to, and since when one is free.
   struct YieldedTo {

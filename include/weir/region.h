@@ -8,8 +8,11 @@
 //   client_quotas  calls of clients in the window
 //   rates       what the tiers and the system rule count
 //   usage       how much each client used lately
-//   shards      one for each worker: places held, requests waiting, samples of
-//               the open round, counters, histograms; written by its owner only
+//   places, in_system, queued  ledgers: how many places are held, how many
+//               requests are inside the system stage and how many wait, by
+//               class, in all workers (ledger.h)
+//   shards      one for each worker: requests waiting, samples of the open
+//               round, counters, histograms; written by its owner only
 //
 // No pointers, no locks: it may lie anywhere, on the heap or in shared memory,
 // at different addresses in different processes.  Nobody ever waits for
@@ -17,14 +20,15 @@
 // die between any two instructions; Reclaim() then takes back what it held.
 // Readers need only const access and cannot slow a writer.
 //
-// Inflight is never kept as one number: it is the sum over shards, so a dead
-// worker's part leaves by zeroing its shard, and there is nothing to drift.
+// What is counted for all workers together is a ledger, or a sum over shards:
+// either way a dead worker's part is known, leaves with it, and nothing drifts.
 
 #ifndef WEIR_REGION_H_
 #define WEIR_REGION_H_
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -36,10 +40,16 @@
 #include "weir/degrade/drill.h"
 #include "weir/degrade/ladder.h"
 #include "weir/degrade/switch.h"
+#include "weir/ledger.h"
 #include "weir/limit/limit_law.h"
 #include "weir/policy.h"
+#include "weir/rate/client_quotas.h"
+#include "weir/rate/quota.h"
+#include "weir/rate/system_rule.h"
+#include "weir/rate/tiers.h"
 #include "weir/request.h"
 #include "weir/result.h"
+#include "weir/shared.h"
 #include "weir/shed/fair_usage.h"
 #include "weir/signal/histogram.h"
 #include "weir/signal/retry_share.h"
@@ -70,15 +80,22 @@ struct ProcessId {
 };
 
 struct Region {
-  static constexpr size_t kShards = 64;
+  // Workers at a time, old and new ones of a reload together.  Chosen: twice
+  // the threads of a large machine, and a change of all of them at once.
+  static constexpr size_t kShards = 512;
+  static_assert(kShards <= Ledger::kAccounts);
   static constexpr size_t kLine = 64;  // Bytes of a cache line.
   static constexpr uint64_t kMagic = 0x31'6e'6f'69'67'65'72'77;  // "wregion1"
-  static constexpr uint32_t kVersion = 2;
+  static constexpr uint32_t kVersion = 3;
 
   template <typename T>
-  using Shared = std::atomic<T>;
-  static_assert(Shared<uint64_t>::is_always_lock_free);
-  static_assert(Shared<double>::is_always_lock_free);
+  using Shared = weir::Shared<T>;
+  static_assert(std::atomic<uint64_t>::is_always_lock_free);
+  static_assert(std::atomic<double>::is_always_lock_free);
+
+  // What tells this region's hashes from all others', so that nobody can work
+  // out which clients share a place.
+  using Secret = std::array<uint64_t, 2>;
 
   struct Header {
     Shared<uint64_t> magic;  // Written last; without it there is no region.
@@ -87,7 +104,12 @@ struct Region {
     uint64_t layout;  // Hash of every offset and of the counters' names.
     std::array<char, kMaxNameBytes + 1> service;
     Shared<uint64_t> policy_version;  // Grows with each policy that is applied.
-    Shared<int32_t> shards_used;      // All owned shards lie below.
+    Secret secret;
+    Shared<int32_t> shards_used;  // All that were ever owned lie below.
+    // Bit i of word i / 64: shard i is owned; a reader of the shards looks at
+    // these.  `members` changes after each change of them.
+    alignas(kLine) std::array<Shared<uint64_t>, kShards / 64> claimed;
+    Shared<uint64_t> members;
     // Names the pid and time namespaces that its workers live in; 0 on the
     // heap.  Written by who makes the memory shared.
     Shared<uint64_t> namespaces;
@@ -124,12 +146,12 @@ struct Region {
 
   // How requests of a drill's resource ended, of each DrillSide.
   struct Drilled {
-    Shared<uint64_t> started;
-    Shared<uint64_t> ok;  // In time.
-    Shared<uint64_t> error;
-    Shared<uint64_t> late;
-    Shared<uint64_t> other;       // Cancelled or ignored.
-    Shared<uint64_t> latency_us;  // Sum over ok, error and late.
+    std::atomic<uint64_t> started;
+    std::atomic<uint64_t> ok;  // In time.
+    std::atomic<uint64_t> error;
+    std::atomic<uint64_t> late;
+    std::atomic<uint64_t> other;       // Cancelled or ignored.
+    std::atomic<uint64_t> latency_us;  // Sum over ok, error and late.
   };
 
   // Taken out by whoever steps the law.
@@ -183,9 +205,7 @@ struct Region {
 
   struct alignas(kLine) Shard {
     // Line 1: read by other workers when places are scarce.
-    Shared<int64_t> held;  // Places taken under the limit.
     Shared<int64_t> inflight;
-    Shared<int64_t> in_system;  // Passed the system stage and not ended.
     std::array<Shared<int32_t>, kCriticalities> waiting;
     Shared<int64_t> oldest_ns;  // When the next to run came, if any waits.
     // The highest rank that waits, in the least critical class that does.
@@ -196,11 +216,11 @@ struct Region {
     Shared<int64_t> completions;
     Shared<double> latency_sum;
     Shared<double> latency_sq_sum;
-    // Counters.
-    alignas(kLine) std::array<std::array<Shared<uint64_t>, kCriticalities>,
+    // Counters: nothing is decided by them.
+    alignas(kLine) std::array<std::array<std::atomic<uint64_t>, kCriticalities>,
                               kClassCounters> by_class;
-    std::array<Shared<uint64_t>, kCounters> counters;
-    std::array<std::array<Shared<uint64_t>, 2>, kMaxResources> resources;
+    std::array<std::atomic<uint64_t>, kCounters> counters;
+    std::array<std::array<std::atomic<uint64_t>, 2>, kMaxResources> resources;
     Histogram latency;      // Of admitted requests: finished - arrived.
     Histogram queue_delay;  // admitted - arrived.
     std::array<Drilled, kDrillSides> drilled;
@@ -210,9 +230,11 @@ struct Region {
   static constexpr size_t kShed = 1;
 
   // Makes a region in `memory`: zeroed, aligned to kLine, sizeof(Region) bytes,
-  // seen by nobody else yet.
+  // seen by nobody else yet.  Most of it stays untouched, so memory that the
+  // system gives when it is written to is not taken before it is needed.
   static Region* Create(void* memory, std::string_view service,
-                        const Policy& policy, Instant now);
+                        const Policy& policy, Instant now,
+                        const Secret& secret = {});
 
   // Null when `memory` (of `size` bytes, aligned) holds a region of this
   // layout; else what is wrong with it.  Trusts nothing that it reads.
@@ -230,6 +252,19 @@ struct Region {
   // `self` does it, for its own process.  Returns the inflight taken back.
   int64_t Reclaim(int shard, ProcessId dead, ProcessId self);
 
+  // Calls `visit(index, shard)` for each shard that is owned.
+  template <typename Visit>
+  void ForEachClaimed(Visit visit) const {
+    for (size_t word = 0; word < header.claimed.size(); ++word) {
+      for (uint64_t bits = header.claimed[word].load(std::memory_order_acquire);
+           bits != 0; bits &= bits - 1) {
+        const size_t i =
+            64 * word + static_cast<size_t>(std::countr_zero(bits));
+        visit(i, shards[i]);
+      }
+    }
+  }
+
   // The row of a resource, made when it is new; nothing when all are taken.
   std::optional<uint16_t> ResourceRow(std::string_view name);
   // The same, but none is made.
@@ -237,6 +272,9 @@ struct Region {
 
   // Publishes what the law says.  For the holder of the turn, and for Create.
   void Publish(const LimitLaw& law);
+
+  // `client`, as the tables of this region know it; 0 stays 0.
+  uint64_t Keyed(uint64_t client) const;
 
   std::string_view service() const { return header.service.data(); }
 
@@ -248,6 +286,9 @@ struct Region {
   std::array<Resource, kMaxResources> resources;
   std::array<QuotaCell, kMaxResources> quotas;  // By row.
   Rates rates;
+  Ledger places;     // Held under the limit.
+  Ledger in_system;  // Passed the system stage and not ended.
+  std::array<Ledger, kCriticalities> queued;
   ClientQuotas client_quotas;
   FairUsage usage;
   std::array<Shard, kShards> shards;
@@ -256,7 +297,8 @@ struct Region {
 // A region on the heap, for one process.
 class HeapRegion {
  public:
-  HeapRegion(const Policy& policy, Instant now);
+  HeapRegion(const Policy& policy, Instant now,
+             const Region::Secret& secret = {});
   Region& operator*() { return *region_; }
   Region* operator->() { return region_; }
   Region* get() { return region_; }

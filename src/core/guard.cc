@@ -58,14 +58,24 @@ Guard::Guard(std::shared_ptr<const Policy> policy, Region& region, int shard,
       now_(now),
       last_step_(now),
       last_ladders_(now) {
+  // What a former guard of this shard did not give back.
+  const auto account = static_cast<size_t>(shard);
+  region_.places.Close(account);
+  region_.in_system.Close(account);
+  for (Ledger& queued : region_.queued) queued.Close(account);
   ApplySwitches();
   ConfigureStages();
   StepLaw(now);
 }
 
 Guard::~Guard() {
-  while (Waiter* waiter = queue_.NextToLeave()) Unlink(*waiter);
-  while (decided_first_ != nullptr) Unlink(*decided_first_);
+  while (Waiter* waiter = queue_.NextToLeave()) {
+    IsForked() ? Forget(*waiter) : Unlink(*waiter);
+  }
+  while (decided_first_ != nullptr) {
+    IsForked() ? Forget(*decided_first_) : Unlink(*decided_first_);
+  }
+  if (IsForked() || left_) return;
   assert(inflight_ == 0 && "permits must not outlive their guard");
   ReturnFree();
 }
@@ -141,6 +151,8 @@ Admission Guard::Admit(const Request& request, Waiter& waiter, Instant now) {
 }
 
 Admission Guard::Decide(const Request& request, Waiter* waiter, Instant now) {
+  if (left_) [[unlikely]]
+    return {{Verdict::kShed, Reason::kShutdown, {}}, {}};
   assert(request.resource < policy_->resources.size());
   const Resource& resource = policy_->resources[request.resource];
   const auto mode = [&](Stage stage) { return resource.stages[Index(stage)]; };
@@ -218,7 +230,8 @@ Admission Guard::DecideWithoutRoom(const Request& request, Waiter* waiter,
     return Refuse(request, Reason::kDeadline, totals.queued, 0, taken);
   }
   const uint8_t rank =
-      Rank(region_.usage.Level(request.client, now), request.attempt > 0);
+      Rank(region_.usage.Level(region_.Keyed(request.client), now),
+           request.attempt > 0);
   const bool overloaded = IsOverloaded();
   if (!MakeRoom(request, rank, overloaded, totals, now)) {
     if (!GoesOn(request, overloaded ? Stage::kLevel : Stage::kLimit)) {
@@ -253,7 +266,7 @@ Admission Guard::Run(const Request& request, Reason reason, bool counted,
     if (has_ladders_) Degrade(request, now, admission);
     Count(ClassCounter::admitted_total, request.criticality);
     shard_.queue_delay.Record(now - request.arrived);
-    region_.usage.Add(request.client, now);
+    region_.usage.Add(region_.Keyed(request.client), now);
   } else {
     data.exempt = true;
   }
@@ -331,6 +344,8 @@ void Guard::Finish(Permit&& permit, Outcome outcome, Instant now) {
   if (data.guard == nullptr) return;
   assert(data.guard == this);
   data.guard = nullptr;
+  if (left_) [[unlikely]]
+    return;
   now = Advance(now);
   // A way of its own, so that the usual one need not prepare for the call.
   if (data.in_system) [[unlikely]]
@@ -349,16 +364,21 @@ void Guard::End(const Permit::Data& data, Outcome outcome, Instant now) {
   shard_.inflight.store(--inflight_, kRelaxed);
   if (outcome < Outcome::kCancelled) Sample(data, now);
   Release();
-  if (Tight()) Pump(now);
+  if (Tight() || !queue_.empty()) Pump(now);
 }
 
 void Permit::Abandon() {
   Guard& guard = *data_.guard;
+  if (guard.IsForked()) {
+    data_.guard = nullptr;
+    return;
+  }
   guard.Finish(std::move(*this), Outcome::kIgnored, guard.now_);
 }
 
 Waiter::~Waiter() {
-  if (state_ != State::kIdle) guard_->Unlink(*this);
+  if (state_ == State::kIdle) return;
+  guard_->IsForked() ? guard_->Forget(*this) : guard_->Unlink(*this);
 }
 
 int64_t Guard::limit() const { return region_.published.slots.load(kRelaxed); }

@@ -133,7 +133,8 @@ TEST_F(GuardClientsTest, ACallThatALaterStageRefusesIsNotSpent) {
   Start();
   // Two run, and then there is no room: however often it asks.
   for (int i = 0; i < 20; ++i) Ask(7);
-  EXPECT_EQ((*region_)->client_quotas.Counted(*policy_.client_quota, 7, kStart),
+  EXPECT_EQ((*region_)->client_quotas.Counted(*policy_.client_quota,
+                                              (*region_)->Keyed(7), kStart),
             2);
   FinishAll();
   EXPECT_EQ(Ask(7).verdict, Verdict::kAdmit);

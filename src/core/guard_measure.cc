@@ -24,6 +24,10 @@ constexpr int64_t kCalmBatch = 32;
 // How long the other workers' inflight is believed.  Chosen: at most a tenth
 // of the shortest service time that is worth a limit.
 constexpr Duration kElsewhereAge = std::chrono::microseconds(10);
+// And at least so long for each worker that is asked.  Chosen: what reading a
+// shard costs that another core has just written is a tenth of it, so however
+// many workers there are a tenth of one's time at most goes into looking.
+constexpr Duration kShardRead = std::chrono::microseconds(1);
 // Smoothing of latency and of inflight at admission.  Source: law.md.
 constexpr double kLatencyGain = .05;
 constexpr double kInflightGain = .01;
@@ -37,12 +41,12 @@ constexpr int64_t kUnbounded = 1'000'000'000'000'000;
 constexpr double kRetryPerExcess = 1;  // s
 constexpr double kLongestRetry = 30;   // s
 
-int64_t Take(std::atomic<int64_t>& number) {
+int64_t Take(Shared<int64_t>& number) {
   // Reading first spares the line of workers that have added nothing.
   return number.load(kRelaxed) == 0 ? 0 : number.exchange(0, kRelaxed);
 }
 
-void Give(std::atomic<int64_t>& to, int64_t& from) {
+void Give(Shared<int64_t>& to, int64_t& from) {
   if (from != 0) to.fetch_add(from, kRelaxed);
   from = 0;
 }
@@ -61,9 +65,10 @@ void Guard::PublishQueue() {
   for (size_t c = 0; c < kCriticalities; ++c) {
     const auto size =
         static_cast<int32_t>(queue_.size(static_cast<Criticality>(c)));
-    if (shard_.waiting[c].load(kRelaxed) != size) {
-      shard_.waiting[c].store(size, kRelaxed);
-    }
+    const int32_t before = shard_.waiting[c].load(kRelaxed);
+    if (before == size) continue;
+    region_.queued[c].Add(static_cast<size_t>(shard_index_), size - before);
+    shard_.waiting[c].store(size, kRelaxed);
   }
   if (const Waiter* const first = queue_.NextToRun(/*overloaded=*/false)) {
     const int64_t came = first->request_.arrived.time_since_epoch().count();
@@ -80,28 +85,22 @@ void Guard::PublishQueue() {
 
 Guard::Totals Guard::SumShards() const {
   Totals totals;
-  const int32_t shards = region_.header.shards_used.load(kRelaxed);
-  for (int32_t i = 0; i < shards; ++i) {
-    const Region::Shard& shard = region_.shards[static_cast<size_t>(i)];
-    totals.held += shard.held.load(kRelaxed);
-    for (size_t c = 0; c < kCriticalities; ++c) {
-      totals.waiting[c] += shard.waiting[c].load(kRelaxed);
-    }
+  totals.held = region_.places.sum();
+  for (size_t c = 0; c < kCriticalities; ++c) {
+    totals.waiting[c] = region_.queued[c].sum();
+    totals.queued += totals.waiting[c];
   }
-  for (const int64_t waiting : totals.waiting) totals.queued += waiting;
   return totals;
 }
 
 int64_t Guard::InflightOfAll(Instant now) {
   if (IsAlone()) return inflight_;
   if (now >= elsewhere_until_) {
-    elsewhere_until_ = now + kElsewhereAge;
+    elsewhere_until_ = now + std::max(kElsewhereAge, Members() * kShardRead);
     elsewhere_ = -inflight_;
-    const int32_t shards = region_.header.shards_used.load(kRelaxed);
-    for (int32_t i = 0; i < shards; ++i) {
-      elsewhere_ +=
-          region_.shards[static_cast<size_t>(i)].inflight.load(kRelaxed);
-    }
+    region_.ForEachClaimed([&](size_t, const Region::Shard& shard) {
+      elsewhere_ += shard.inflight.load(kRelaxed);
+    });
   }
   return inflight_ + elsewhere_;
 }
@@ -142,10 +141,14 @@ void Guard::CountArrival(const Request& request, Instant now) {
     budget_us_ += (request.deadline - request.arrived).count() / 1000;
   }
   const Duration since = now - last_step_;
-  if ((arrivals_ >= kDemandArrivals && since >= kLeastStep) ||
+  if ((arrivals_ >= kDemandArrivals && since >= LeastStep()) ||
       since >= kDemandInterval) {
     StepLaw(now);
   }
+}
+
+Duration Guard::LeastStep() const {
+  return std::max(kLeastStep, Members() * 4 * kShardRead);
 }
 
 void Guard::MarkUnbound() {
@@ -188,10 +191,13 @@ void Guard::Sample(const Permit::Data& permit, Instant now) {
   usual_inflight_ += (permit.inflight_before - usual_inflight_) * kInflightGain;
 
   const Instant end{Duration(law.round_end_ns.load(kRelaxed))};
-  const int32_t shards = region_.header.shards_used.load(kRelaxed);
-  const bool may_close = completions * shards >= law.round_size.load(kRelaxed);
-  if ((may_close && now >= end) ||
-      (calm_ >= kCalmBatch && now - last_step_ >= kLeastStep) ||
+  // Others may have finished as many.  Asking for all of them each time would
+  // cost more than the answer is worth.
+  const bool may_close =
+      completions * Members() >= law.round_size.load(kRelaxed);
+  if ((may_close && now >= end &&
+       (IsAlone() || now - last_step_ >= LeastStep())) ||
+      (calm_ >= kCalmBatch && now - last_step_ >= LeastStep()) ||
       mode == LawMode::kDrainWait) {
     StepLaw(now);
   }
@@ -226,18 +232,14 @@ void Guard::FlushPending() {
 
 LawInput Guard::GatherInput(const LimitLaw& law) const {
   LawInput input;
-  const int32_t shards = region_.header.shards_used.load(kRelaxed);
-  for (int32_t i = 0; i < shards; ++i) {
-    const Region::Shard& shard = region_.shards[static_cast<size_t>(i)];
+  for (const Ledger& queued : region_.queued) input.queued += queued.sum();
+  region_.ForEachClaimed([&](size_t, const Region::Shard& shard) {
     input.inflight += shard.inflight.load(kRelaxed);
-    for (const auto& waiting : shard.waiting) {
-      input.queued += waiting.load(kRelaxed);
-    }
-    if (shard.round.load(std::memory_order_acquire) != law.round) continue;
+    if (shard.round.load(std::memory_order_acquire) != law.round) return;
     input.completions += shard.completions.load(kRelaxed);
     input.latency_sum += shard.latency_sum.load(kRelaxed);
     input.latency_sq_sum += shard.latency_sq_sum.load(kRelaxed);
-  }
+  });
   input.bound = region_.flags.unbound_round.load(kRelaxed) != law.round;
   Region::Pending& pending = region_.pending;
   input.arrivals = Take(pending.arrivals);

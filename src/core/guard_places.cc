@@ -1,15 +1,19 @@
 // Guard: places under the limit.
 //
-// Each shard says how many places it holds; their sum must not pass the limit.
-// A worker that wants one first adds it to its own number and then sums up: of
-// two that race for the last place at least one sees both and steps back, so
-// the sum is never too large (both may step back; then they wait for a tick).
-// Nothing but the shards holds the sum, so a dead worker's part cannot leak.
+// How many are held is a ledger (ledger.h): one word that all workers exchange,
+// so the sum never passes the limit, and of any number that race for the last
+// place exactly one gets it.  Each worker's part is its account there, so what
+// a dead one held is known and comes back.
 //
 // While more than half of the places are free, a worker takes a few at once
 // and keeps them, so that most decisions touch no line that another core
 // writes.  `tight` ends that: set by whoever finds places scarce, it makes
 // everybody give spare places back at the next event.
+//
+// `tight` must be set while anybody waits, else arrivals pass those that wait
+// and spare places stay where they are.  So who clears it looks once more
+// whether somebody waits; and who waits sets it again with each tick, since the
+// one who cleared it may have died before his second look.
 
 #include "relaxed.h"
 #include "weir/guard.h"
@@ -26,70 +30,75 @@ constexpr int64_t kMostSpare = 16;
 bool Guard::Tight() const { return region_.flags.tight.load(kRelaxed) != 0; }
 
 void Guard::SetTight(bool tight) {
-  if (Tight() != tight) region_.flags.tight.store(tight, kRelaxed);
+  if (Tight() == tight) return;
+  region_.flags.tight.store(tight);
+  if (tight) return;
+  for (const Ledger& queued : region_.queued) {
+    if (queued.sum() > 0) return region_.flags.tight.store(true);
+  }
 }
 
-bool Guard::IsAlone() const {
-  return region_.header.shards_used.load(kRelaxed) == 1;
+int64_t Guard::Members() const {
+  const uint64_t version =
+      region_.header.members.load(std::memory_order_acquire);
+  if (version != members_version_) {
+    members_version_ = version;
+    members_ = 0;
+    for (const auto& word : region_.header.claimed) {
+      members_ += std::popcount(word.load(kRelaxed));
+    }
+  }
+  return members_;
 }
+
+bool Guard::IsAlone() const { return Members() == 1; }
 
 bool Guard::Acquire() {
   if (free_ > 0) {
     --free_;
     return true;
   }
-  if (!IsAlone()) return AcquireShared();
-  const int64_t held = shard_.held.load(kRelaxed);
-  if (held >= region_.published.slots.load(kRelaxed)) {
-    SetTight(true);
-    return false;
-  }
-  shard_.held.store(held + 1, kRelaxed);
-  return true;
+  return AcquireShared();
 }
 
 bool Guard::AcquireShared() {
-  const int64_t held = shard_.held.load(kRelaxed);
-  shard_.held.store(held + 1);  // Sequentially consistent, as are the reads.
-  const int32_t shards = region_.header.shards_used.load(kRelaxed);
-  int64_t all = 0;
-  for (int32_t i = 0; i < shards; ++i) {
-    all += region_.shards[static_cast<size_t>(i)].held.load();
-  }
   const int64_t slots = region_.published.slots.load(kRelaxed);
-  if (all > slots) {
-    shard_.held.store(held);
+  const int64_t all = region_.places.sum() + 1;
+  int64_t spare = 0;
+  if (2 * all <= slots && !Tight()) {
+    // All workers together take half of what is free at most.
+    spare = std::min(kMostSpare, (slots - all) / (2 * Members()));
+  }
+  const auto account = static_cast<size_t>(shard_index_);
+  if (spare > 0 && region_.places.Add(account, 1 + spare, slots)) {
+    free_ = spare;
+    return true;
+  }
+  if (!region_.places.Add(account, 1, slots)) {
     SetTight(true);
     return false;
   }
-  if (2 * all > slots) {
-    SetTight(true);
-  } else if (!Tight()) {
-    // All workers together take half of what is free at most.
-    const int64_t spare = std::min(kMostSpare, (slots - all) / (2 * shards));
-    shard_.held.store(held + 1 + spare);
-    free_ = spare;
-  }
+  if (2 * all > slots && !IsAlone()) SetTight(true);
   return true;
 }
 
 // For requests that run although there is no room: shadow mode.
 void Guard::AcquireAnyway() {
-  shard_.held.store(shard_.held.load(kRelaxed) + 1);
+  region_.places.Add(static_cast<size_t>(shard_index_), 1);
 }
 
 void Guard::Release() {
-  if (IsAlone()) {
-    shard_.held.store(shard_.held.load(kRelaxed) - 1, kRelaxed);
-    return;
-  }
   ++free_;
-  if (Tight() || free_ > kMostSpare) ReturnFree();
+  // Who is alone does not set `tight`, but may not be alone for long.
+  if (Tight() || free_ > kMostSpare ||
+      2 * region_.places.sum() > region_.published.slots.load(kRelaxed)) {
+    ReturnFree();
+  }
 }
 
 void Guard::ReturnFree() {
   if (free_ == 0) return;
-  shard_.held.store(shard_.held.load(kRelaxed) - free_);
+  region_.places.Add(static_cast<size_t>(shard_index_), -free_);
   free_ = 0;
 }
 

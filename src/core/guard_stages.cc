@@ -77,8 +77,8 @@ std::optional<Guard::Refusal> Guard::PassStages(const Request& request,
 bool Guard::PassClientQuota(const Request& request, Taken& taken,
                             Refusal& refusal, Instant now) {
   if (!policy_->client_quota || request.client == 0) return true;
-  const ClientQuotas::Answer answer =
-      region_.client_quotas.Take(*policy_->client_quota, request.client, now);
+  const ClientQuotas::Answer answer = region_.client_quotas.Take(
+      *policy_->client_quota, region_.Keyed(request.client), now);
   if (answer.admitted) {
     taken.client = true;
     taken.client_window = answer.window;
@@ -127,20 +127,13 @@ bool Guard::PassTiers(const Request& request, Refusal& refusal, Instant now) {
   return answer.admitted;
 }
 
-// Adds itself first and then sums up, as for places under the limit: of two
-// that race for the last one at least one sees both.  Where nothing but the
-// estimate of `load` and `cpu` depends on the sum that need not be.
 bool Guard::PassSystem(const Request&, Taken& taken, Refusal& refusal,
                        Instant now) {
-  const bool exact = policy_->system.threads < SystemRule::Config::kOff;
-  shard_.in_system.store(
-      shard_.in_system.load(kRelaxed) + 1,
-      exact ? std::memory_order_seq_cst : std::memory_order_release);
-  int64_t others = -1;
-  const int32_t shards = region_.header.shards_used.load(kRelaxed);
-  for (int32_t i = 0; i < shards; ++i) {
-    others += region_.shards[static_cast<size_t>(i)].in_system.load();
-  }
+  // It counts itself first: of two that race for the last place inside, the
+  // later one sees both.
+  const int64_t others =
+      region_.in_system.Add(static_cast<size_t>(shard_index_), 1)
+          .value_or(Ledger::kMost);
   SystemRule::Signals signals = SignalsAt(now);
   if (policy_->system.executor_load < SystemRule::Config::kOff) {
     signals.executor_load = ExecutorLoad(others, now);
@@ -179,7 +172,8 @@ void Guard::GiveBack(const Request& request, const Taken& taken) {
     }
   }
   if (taken.client) {
-    region_.client_quotas.GiveBack(request.client, taken.client_window);
+    region_.client_quotas.GiveBack(region_.Keyed(request.client),
+                                   taken.client_window);
   }
   if (taken.system) {
     region_.rates.system.GiveBack(taken.system_window);
@@ -199,8 +193,7 @@ void Guard::EndInSystem(const Permit::Data& permit, Outcome outcome,
 
 // Who sees it late refuses one more at worst.
 void Guard::LeaveSystem() {
-  shard_.in_system.store(shard_.in_system.load(kRelaxed) - 1,
-                         std::memory_order_release);
+  region_.in_system.Add(static_cast<size_t>(shard_index_), -1);
 }
 
 Quota::Period Guard::PeriodAt(uint16_t resource, Instant now) const {

@@ -127,7 +127,7 @@ TEST_F(GuardStagesTest, WhatIsShedOrLeavesWhileItWaitsCostsNoCall) {
   policy_.system.threads = 3;
   Start();
   Admission runs = Ask();
-  const auto inside = [&] { return (*region_)->shards[0].in_system.load(); };
+  const auto inside = [&] { return (*region_)->in_system.sum(); };
   {
     Waiter expires;
     Waiter leaves;
@@ -162,9 +162,9 @@ TEST_F(GuardStagesTest, WhatWaitsAndThenRunsCountsOnce) {
   (void)guard_->Admit({.arrived = kStart}, waits, kStart);
   guard_->Finish(std::move(runs.permit), Outcome::kOk, kStart + 1ms);
   ASSERT_EQ(guard_->NextDecided(), &waits);
-  EXPECT_EQ((*region_)->shards[0].in_system.load(), 1);
+  EXPECT_EQ((*region_)->in_system.sum(), 1);
   guard_->Finish(waits.TakePermit(), Outcome::kOk, kStart + 2ms);
-  EXPECT_EQ((*region_)->shards[0].in_system.load(), 0);
+  EXPECT_EQ((*region_)->in_system.sum(), 0);
   EXPECT_EQ(Run(0, kStart + 3ms), Reason::kQuota);
 }
 
@@ -315,9 +315,7 @@ TEST_F(GuardStagesTest, ADeadWorkersRequestsLeaveTheSystemRule) {
   EXPECT_EQ(Run(), Reason::kSystem);
   (*region_)->Reclaim(1, {.pid = 2, .start = 1}, {.pid = 1, .start = 1});
   EXPECT_EQ(Run(), Reason::kRoom);
-  dies->Finish(std::move(runs.permit), Outcome::kIgnored, kStart);
-  (*region_)->shards[1].held = 0;
-  (*region_)->shards[1].in_system = 0;
+  dies->Leave(kStart);
 }
 
 TEST_F(GuardStagesTest, ACalendarQuotaCountsOnceItKnowsTheDay) {

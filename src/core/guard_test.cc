@@ -74,7 +74,7 @@ class GuardTest : public ::testing::Test {
     const Snapshot after = Read(**region_);
     EXPECT_EQ(after.inflight, 0);
     for (const int64_t waiting : after.waiting) EXPECT_EQ(waiting, 0);
-    EXPECT_EQ((*region_)->shards[0].held, 0);
+    EXPECT_EQ((*region_)->places.sum(), 0);
   }
 };
 
@@ -568,8 +568,8 @@ TEST(GuardSmallWorldTest, TheBooksBalanceAfterEverySequenceOfSixCalls) {
         guard->Stop(now);
       }
       ASSERT_LE(guard->inflight(), 1) << "sequence " << sequence;
-      ASSERT_LE(region->shards[0].held, 1) << "sequence " << sequence;
-      ASSERT_EQ(region->shards[0].held, guard->inflight());
+      ASSERT_LE(region->places.sum(), 1) << "sequence " << sequence;
+      ASSERT_EQ(region->places.sum(), guard->inflight());
     }
     for (Permit& permit : permits) {
       guard->Finish(std::move(permit), Outcome::kOk, now);

@@ -88,7 +88,7 @@ TEST(GuardThreadsTest, ThreadsNeverRunMoreThanTheLimitTogether) {
   const Snapshot snapshot = Read(*region);
   EXPECT_EQ(snapshot.inflight, 0);
   EXPECT_EQ(snapshot[Counter::reclaimed_total], 0u);
-  for (const Region::Shard& shard : region->shards) EXPECT_EQ(shard.held, 0);
+  EXPECT_EQ(region->places.sum(), 0);
 }
 
 TEST(GuardThreadsTest, AReaderMayLookAtAnyTime) {

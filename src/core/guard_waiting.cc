@@ -24,7 +24,8 @@ constexpr Duration kYield = 3 * kTick;
 
 Admission Guard::Wait(const Request& request, Waiter& waiter, uint8_t rank,
                       const Taken& taken, bool forms_queue, Instant now) {
-  assert(!waiter.waiting());
+  assert(waiter.state_ == Waiter::State::kIdle &&
+         "a waiter waits for one request at a time");
   waiter.request_ = request;
   waiter.taken_ = taken;
   waiter.rank_ = rank;
@@ -103,18 +104,16 @@ const Region::Shard* Guard::FirstElsewhere() const {
   const Region::Shard* first = nullptr;
   size_t most = Index(queue_.MostCritical());
   int64_t oldest = shard_.oldest_ns.load(kRelaxed) - kTick.count();
-  const int32_t shards = region_.header.shards_used.load(kRelaxed);
-  for (int32_t i = 0; i < shards; ++i) {
-    const Region::Shard& shard = region_.shards[static_cast<size_t>(i)];
+  region_.ForEachClaimed([&](size_t, const Region::Shard& shard) {
     size_t c = 0;
     while (c <= most && shard.waiting[c].load(kRelaxed) <= 0) ++c;
-    if (c > most) continue;
+    if (c > most) return;
     const int64_t came = shard.oldest_ns.load(kRelaxed);
-    if (c == most && came >= oldest) continue;
+    if (c == most && came >= oldest) return;
     first = &shard;
     most = c;
     oldest = came;
-  }
+  });
   return first;
 }
 
@@ -123,8 +122,9 @@ bool Guard::MayGoFirst(const Totals& totals, Instant now) {
   if (IsAlone()) return true;
   const Region::Shard* const first = FirstElsewhere();
   if (first == nullptr) return true;
-  const YieldedTo to{first->oldest_ns.load(kRelaxed),
-                     first->held.load(kRelaxed)};
+  const YieldedTo to{
+      first->oldest_ns.load(kRelaxed),
+      region_.places.Of(static_cast<size_t>(first - region_.shards.data()))};
   if (to != yielding_to_) {
     yielding_to_ = to;
     yielding_since_ = kNever;
@@ -219,6 +219,17 @@ void Guard::Unlink(Waiter& waiter) {
   }
 }
 
+// Of a process that was forked: the queue is its own, what it counts is not.
+void Guard::Forget(Waiter& waiter) {
+  if (waiter.state_ == Waiter::State::kWaiting) {
+    queue_.Remove(waiter);
+    waiter.state_ = Waiter::State::kIdle;
+  } else if (waiter.state_ == Waiter::State::kDecided) {
+    TakeDecided(waiter);
+    waiter.permit_.data_.guard = nullptr;
+  }
+}
+
 void Guard::Cancel(Waiter& waiter, Instant now) {
   if (waiter.state_ == Waiter::State::kIdle) return;
   now = Advance(now);
@@ -227,6 +238,7 @@ void Guard::Cancel(Waiter& waiter, Instant now) {
 }
 
 void Guard::Tick(Instant now) {
+  if (left_) return;
   now = Advance(now);
   while (Waiter* waiter = queue_.NextToExpire()) {
     if (waiter->expiry_ > now) break;
@@ -238,20 +250,20 @@ void Guard::Tick(Instant now) {
     // An idle worker keeps no places: its next event may be far.
     if (inflight_ == 0) ReturnFree();
   }
+  // Also when somebody has cleared `tight` at the wrong moment.
+  if (!queue_.empty()) SetTight(true);
   if (Tight()) Pump(now);
 }
 
 Guard::Worst Guard::FindWorst(size_t least) const {
   Worst worst;
-  const int32_t shards = region_.header.shards_used.load(kRelaxed);
-  for (int32_t i = 0; i < shards; ++i) {
-    const Region::Shard& shard = region_.shards[static_cast<size_t>(i)];
+  region_.ForEachClaimed([&](size_t, const Region::Shard& shard) {
     const int64_t waiting = shard.waiting[least].load(kRelaxed);
-    if (waiting == 0) continue;
+    if (waiting == 0) return;
     const uint8_t rank = shard.worst_rank.load(kRelaxed);
     if (rank > worst.rank) worst = {rank, 0};
     if (rank == worst.rank) worst.waiting += waiting;
-  }
+  });
   return worst;
 }
 
@@ -283,11 +295,24 @@ void Guard::PurgeExcess(Instant now) {
 }
 
 Instant Guard::NextWake() const {
+  if (left_) return kNever;
   const Waiter* const first = queue_.NextToExpire();
   const Instant expiry = first != nullptr ? first->expiry_ : kNever;
   if (IsAlone()) return expiry;
   if (!queue_.empty()) return std::min(expiry, now_ + kTick);
   return free_ > 0 ? now_ + kSpareTick : kNever;
+}
+
+void Guard::Leave(Instant now) {
+  if (left_) return;
+  Stop(now);
+  left_ = true;
+  inflight_ = 0;
+  free_ = 0;
+  const auto account = static_cast<size_t>(shard_index_);
+  shard_.inflight.store(0);
+  region_.places.Close(account);
+  region_.in_system.Close(account);
 }
 
 void Guard::Stop(Instant now) {

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstring>
+#include <cstdlib>
+#include <memory>
 #include <new>
 
 #include "relaxed.h"
+#include "weir/splitmix64.h"
 
 namespace weir {
 namespace {
@@ -56,6 +58,8 @@ uint64_t Region::LayoutHash() {
                             sizeof(Resource),
                             sizeof(QuotaCell),
                             sizeof(Rates),
+                            sizeof(Ledger),
+                            sizeof(ClientQuotas),
                             sizeof(FairUsage),
                             sizeof(Drilled),
                             sizeof(Shard),
@@ -67,9 +71,14 @@ uint64_t Region::LayoutHash() {
                             offsetof(Region, resources),
                             offsetof(Region, quotas),
                             offsetof(Region, rates),
+                            offsetof(Region, places),
+                            offsetof(Region, in_system),
+                            offsetof(Region, queued),
                             offsetof(Region, client_quotas),
                             offsetof(Region, usage),
                             offsetof(Region, shards),
+                            offsetof(Header, secret),
+                            offsetof(Header, claimed),
                             offsetof(Shard, round),
                             offsetof(Shard, oldest_ns),
                             offsetof(Shard, worst_rank),
@@ -96,12 +105,18 @@ uint64_t Region::LayoutHash() {
 }
 
 Region* Region::Create(void* memory, std::string_view service,
-                       const Policy& policy, Instant now) {
-  auto* const region = new (memory) Region{};
+                       const Policy& policy, Instant now,
+                       const Secret& secret) {
+  // All but these is valid as zeroes.
+  auto* const region = static_cast<Region*>(memory);
+  for (Resource& row : region->resources) new (&row.ladder) DegradeLadder;
+  for (LimitLaw& copy : region->law.copies) new (&copy) LimitLaw;
+  new (&region->law.retries) RetryShare;
   Header& header = region->header;
   header.version = kVersion;
   header.size = sizeof(Region);
   header.layout = LayoutHash();
+  header.secret = secret;
   service.copy(header.service.data(), kMaxNameBytes);
   LimitLaw& law = region->law.copies[0];
   law.Reset({.workers = policy.workers,
@@ -138,6 +153,8 @@ std::optional<int> Region::ClaimShard(ProcessId owner) {
     while (seen < used &&
            !header.shards_used.compare_exchange_weak(seen, used)) {
     }
+    header.claimed[i / 64].fetch_or(uint64_t{1} << i % 64);
+    header.members.fetch_add(1);
     return static_cast<int>(i);
   }
   return std::nullopt;
@@ -161,18 +178,31 @@ int64_t Region::Reclaim(int shard, ProcessId dead, ProcessId self) {
   if (dead.pid == 0 || !s.owner.compare_exchange_strong(expected, Pack(self))) {
     return 0;
   }
+  const auto i = static_cast<size_t>(shard);
   int32_t turn = shard + 1;
   law.turn.compare_exchange_strong(turn, 0);
-  for (auto& waiting : s.waiting) waiting.store(0);
+  for (size_t c = 0; c < kCriticalities; ++c) {
+    s.waiting[c].store(0);
+    queued[c].Close(i);
+  }
   const int64_t taken_back = s.inflight.exchange(0);
-  s.held.store(0);
-  s.in_system.store(0);
+  places.Close(i);
+  in_system.Close(i);
   if (taken_back > 0) {
     s.counters[static_cast<size_t>(Counter::reclaimed_total)].fetch_add(
         static_cast<uint64_t>(taken_back));
   }
+  header.claimed[i / 64].fetch_and(~(uint64_t{1} << i % 64));
+  header.members.fetch_add(1);
   s.owner.store(0);
   return taken_back;
+}
+
+uint64_t Region::Keyed(uint64_t client) const {
+  if (client == 0) return 0;
+  const uint64_t keyed =
+      Mix64(Mix64(client ^ header.secret[0]) + header.secret[1]);
+  return keyed == 0 ? 1 : keyed;
 }
 
 std::optional<uint16_t> Region::ResourceRow(std::string_view name) {
@@ -220,11 +250,16 @@ void Region::Publish(const LimitLaw& l) {
   published.round.store(l.round, std::memory_order_release);
 }
 
-HeapRegion::HeapRegion(const Policy& policy, Instant now)
-    : memory_(std::aligned_alloc(Region::kLine, sizeof(Region))) {
+// calloc() and not aligned_alloc(): pages that nobody writes to are not taken,
+// and most of a region's belong to workers that never come.
+HeapRegion::HeapRegion(const Policy& policy, Instant now,
+                       const Region::Secret& secret)
+    : memory_(std::calloc(1, sizeof(Region) + Region::kLine)) {
   if (memory_ == nullptr) throw std::bad_alloc();
-  std::memset(memory_.get(), 0, sizeof(Region));
-  region_ = Region::Create(memory_.get(), policy.service, policy, now);
+  void* aligned = memory_.get();
+  size_t space = sizeof(Region) + Region::kLine;
+  std::align(Region::kLine, sizeof(Region), aligned, space);
+  region_ = Region::Create(aligned, policy.service, policy, now, secret);
 }
 
 void HeapRegion::Free::operator()(void* memory) const { std::free(memory); }

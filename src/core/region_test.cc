@@ -64,16 +64,19 @@ TEST(RegionTest, ReclaimTakesBackWhatTheDeadHeldOnceAndFromThemOnly) {
   const ProcessId self{.pid = 9, .start = 3};
   const int shard = *region->ClaimShard(dead);
   Region::Shard& s = region->shards[static_cast<size_t>(shard)];
-  s.held = 12;
+  const auto account = static_cast<size_t>(shard);
+  region->places.Add(account, 12);
   s.inflight = 10;
   s.waiting[2] = 3;
+  region->queued[2].Add(account, 3);
   region->law.turn = shard + 1;
 
   EXPECT_EQ(region->Reclaim(shard, other, self), 0);
   EXPECT_EQ(s.inflight, 10);
   EXPECT_EQ(region->Reclaim(shard, dead, self), 10);
-  EXPECT_EQ(s.held, 0);
+  EXPECT_EQ(region->places.sum(), 0);
   EXPECT_EQ(s.waiting[2], 0);
+  EXPECT_EQ(region->queued[2].sum(), 0);
   EXPECT_EQ(region->law.turn, 0);
   EXPECT_EQ(region->Reclaim(shard, dead, self), 0);
   EXPECT_EQ(Read(*region)[Counter::reclaimed_total], 10u);
@@ -86,11 +89,12 @@ TEST(RegionTest, AReclaimerThatDiesHalfWayLeavesWorkForTheNext) {
   const ProcessId reclaimer{.pid = 6, .start = 1};
   const int shard = *region->ClaimShard(dead);
   Region::Shard& s = region->shards[static_cast<size_t>(shard)];
-  s.held = s.inflight = 10;
+  s.inflight = 10;
+  region->places.Add(static_cast<size_t>(shard), 10);
   // It got as far as making the shard its own.
   s.owner = uint64_t{6} << 32 | 1;
   EXPECT_EQ(region->Reclaim(shard, reclaimer, {.pid = 7, .start = 1}), 10);
-  EXPECT_EQ(s.held, 0);
+  EXPECT_EQ(region->places.sum(), 0);
 }
 
 TEST(RegionTest, AResourceKeepsItsRow) {

@@ -1,16 +1,25 @@
 // ClientQuotas holds each client to a number of calls in a window, in fixed
 // memory, whoever and however many they are.
 //
-// 32768 places in sets of eight; a client has a place in the set that its hash
-// names.  A client without one takes that of the client of the set with the
-// fewest calls, and its count with it (Space-Saving).  Within a window the
-// fewest of a set never falls, so who lost his place and comes back finds at
-// least the count he had: nobody gains a fresh quota by being forgotten, and
-// nobody passes more than his calls.
+// 262 144 places in sets of sixteen, 4 MiB; a client has a place in the set
+// that its hash names.  A client without one takes that of the client of the
+// set with the fewest calls, and its count with it (Space-Saving).  Within a
+// window the fewest of a set never falls, so who lost his place and comes back
+// finds at least the count he had: nobody gains a fresh quota by being
+// forgotten, and nobody passes more than his calls.
 //
 // The price is on the other side: a client can be refused for calls that others
-// made, once eight others of its set have spent their quota in this window.
-// While all calls of a window are below 32768 quotas that is rare.
+// made, but only while sixteen others of its set call in the same window.  Of n
+// clients of a window that is so for the share P(Poisson(n / 16384) >= 16) at
+// most:
+//
+//   n        50 000   75 000   100 000   150 000   200 000   300 000
+//   share    2e-7     3e-5     7e-4      .03       .18       .74
+//
+// Those are the bounds for clients that all spend what they have;
+// docs/policy.md says them.  Which clients share a set nobody can work out who
+// does not know the region's secret (Region::Keyed), so a set is not to be
+// filled on purpose but by filling all of them.
 //
 // Windows are fixed: up to twice the calls can fall into a span that crosses an
 // edge.  A call counts when it is admitted and is given back when a later stage
@@ -19,7 +28,7 @@
 // Source: [METWALLY2005], the Stream-Summary's replacement rule; sets instead
 // of one list ordered by count, so that a step is O(1) without locks.
 //
-// Threads and processes: any.  Lock-free, valid when zeroed.  O(1), two lines
+// Threads and processes: any.  Lock-free, valid when zeroed.  O(1), four lines
 // of memory.  Of two calls that bring the same new client at once one may take
 // a second place for it; then that client has up to two quotas in this window.
 
@@ -40,8 +49,8 @@ namespace weir {
 
 class ClientQuotas {
  public:
-  static constexpr size_t kWays = 8;
-  static constexpr size_t kSets = 4096;
+  static constexpr size_t kWays = 16;
+  static constexpr size_t kSets = 16384;
   static constexpr Duration kShortestWindow = std::chrono::milliseconds(10);
   static constexpr Duration kLongestWindow = std::chrono::hours(24);
   static constexpr int64_t kMostCalls = 2'000'000'000;
@@ -75,7 +84,7 @@ class ClientQuotas {
  private:
   using Word = WindowWord<32>;
   struct Place {
-    std::atomic<uint64_t> client;
+    Shared<uint64_t> client;
     Word calls;
   };
   struct alignas(64) Set {

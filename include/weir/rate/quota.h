@@ -97,7 +97,7 @@ class Quota {
 
   WindowWord<32> calls_;
   // Window, calls of the one before it, its own calls.
-  std::atomic<uint64_t> sliding_{0};
+  Shared<uint64_t> sliding_{0};
 };
 
 }  // namespace weir

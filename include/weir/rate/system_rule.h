@@ -191,7 +191,7 @@ class SystemRule {
 
   std::array<Tally, kHalves + 1> halves_;
   // Of `robust`: the last least mean, in us.  0: none yet.
-  std::atomic<uint64_t> base_us_{0};
+  Shared<uint64_t> base_us_{0};
 };
 
 std::string_view Name(SystemRule::Cause cause);  // "none", "qps", ...

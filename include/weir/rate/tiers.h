@@ -118,7 +118,7 @@ class Tiers {
   Word rank_;
   std::array<Word, kParts + 1> parts_;
   // Whole requests to drop that the shares so far add up to, times 2^32.
-  std::atomic<uint64_t> owed_{0};
+  Shared<uint64_t> owed_{0};
 };
 
 }  // namespace weir

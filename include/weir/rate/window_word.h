@@ -23,6 +23,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "weir/shared.h"
 #include "weir/time.h"
 
 namespace weir {
@@ -97,7 +98,7 @@ class WindowWord {
     return behind <= kLate ? Reading{stored, word & kMost} : Reading{window, 0};
   }
 
-  std::atomic<uint64_t> word_{0};
+  Shared<uint64_t> word_{0};
 };
 
 }  // namespace weir
