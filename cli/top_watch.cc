@@ -43,6 +43,7 @@ Result<TopFrame> TopWatch::Next(Instant now) {
     frame.alive.assign(last_.workers.size(), false);
     return frame;
   }
+  if (auto wrong = region_->Refresh()) return *std::move(wrong);
   frame.now = Read(**region_);
   frame.seconds = ToSeconds(now - last_at_);
   // Pids of another namespace say nothing here; then trust the region.

@@ -26,6 +26,7 @@
 #ifndef WEIR_REGION_H_
 #define WEIR_REGION_H_
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
@@ -105,6 +106,9 @@ struct Region {
     std::array<char, kMaxNameBytes + 1> service;
     Shared<uint64_t> policy_version;  // Grows with each policy that is applied.
     Secret secret;
+    // Tells this region from any other, wherever it is mapped; 0 on the heap
+    // of one process, where its address does.
+    Shared<uint64_t> identity;
     Shared<int32_t> shards_used;  // All that were ever owned lie below.
     // Bit i of word i / 64: shard i is owned; a reader of the shards looks at
     // these.  `members` changes after each change of them.
@@ -276,7 +280,11 @@ struct Region {
   // `client`, as the tables of this region know it; 0 stays 0.
   uint64_t Keyed(uint64_t client) const;
 
-  std::string_view service() const { return header.service.data(); }
+  // As far as it is a text: who else may write here could have left any bytes.
+  std::string_view service() const {
+    return {header.service.begin(),
+            std::find(header.service.begin(), header.service.end(), '\0')};
+  }
 
   Header header;
   Published published;

@@ -61,12 +61,20 @@ void ReadGauges(const Region& region, Snapshot& out) {
   set(Gauge::level, static_cast<double>(region.flags.level.load(kRelaxed)));
 }
 
+// The characters of a policy's names alone: in another user's segment there may
+// be others, and some speak to the reader's terminal.
+char Printable(char c) {
+  const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                      (c >= '0' && c <= '9');
+  return letter || c == '-' || c == '.' || c == '_' || c == '/' ? c : '?';
+}
+
 std::string ReadName(const Region::Resource& row) {
   std::string name;
   for (const auto& c : row.name) {
     const char value = c.load(kRelaxed);
     if (value == '\0') break;
-    name.push_back(value);
+    name.push_back(Printable(value));
   }
   return name;
 }
@@ -75,7 +83,7 @@ std::string ReadName(const Region::Resource& row) {
 
 Snapshot Read(const Region& region) {
   Snapshot out;
-  out.service = region.service();
+  for (const char c : region.service()) out.service.push_back(Printable(c));
   out.policy_version = region.header.policy_version.load(kRelaxed);
   ReadGauges(region, out);
   out.drill = Drill::Unpack(region.flags.drill.load(kRelaxed));

@@ -1,16 +1,20 @@
 #include "weir/shm/lease.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 
 #include "process.h"
+#include "weir/guard.h"
 
 namespace weir::shm {
 namespace {
@@ -28,13 +32,63 @@ std::optional<ProcessStat> ReadStat(int32_t pid) {
   return ParseStat({line.data(), static_cast<size_t>(length)});
 }
 
-int64_t ReclaimDead(Region& region, ProcessId self) {
+// The shards that this process has leased since its program was started: after
+// exec() it is the same process still, by pid and start time, and what its
+// former program held is nobody's.
+class OwnLeases {
+ public:
+  static OwnLeases& Get() {
+    // Never destroyed: leases may live in other static objects.
+    static OwnLeases& leases = *new OwnLeases;
+    return leases;
+  }
+  std::unique_lock<std::mutex> Lock() { return std::unique_lock(mutex_); }
+  // All with the lock held.
+  void Add(const Region& region, int shard) {
+    leases_.insert(Key(region, shard));
+  }
+  void Remove(const Region& region, int shard) {
+    const auto found = leases_.find(Key(region, shard));
+    if (found != leases_.end()) leases_.erase(found);
+  }
+  bool Has(const Region& region, int shard) const {
+    return leases_.contains(Key(region, shard));
+  }
+
+ private:
+  OwnLeases() {
+    // A child has none, but copies of its parent's guards.
+    ::pthread_atfork([] { Get().mutex_.lock(); }, [] { Get().mutex_.unlock(); },
+                     [] {
+                       Get().leases_.clear();
+                       Get().mutex_.unlock();
+                       Guard::NoteFork();
+                     });
+  }
+  // A region has one identity however often it is mapped.
+  static std::pair<uint64_t, int> Key(const Region& region, int shard) {
+    const uint64_t identity =
+        region.header.identity.load(std::memory_order_relaxed);
+    return {identity != 0 ? identity : reinterpret_cast<uintptr_t>(&region),
+            shard};
+  }
+
+  std::mutex mutex_;
+  std::multiset<std::pair<uint64_t, int>> leases_;
+};
+
+enum class Whose { kAll, kOwn };
+
+int64_t ReclaimDead(Region& region, ProcessId self, Whose whose) {
+  auto& own = OwnLeases::Get();
+  const auto lock = own.Lock();
   int64_t inflight = 0;
   // All of them, not only those below shards_used: who claims a shard may die
   // before that has grown.
   for (int shard = 0; shard < static_cast<int>(Region::kShards); ++shard) {
     const ProcessId owner = region.Owner(shard);
-    if (owner.pid == 0 || owner == self || IsAlive(owner)) continue;
+    if (owner.pid == 0 || (whose == Whose::kOwn && owner != self)) continue;
+    if (owner == self ? own.Has(region, shard) : IsAlive(owner)) continue;
     inflight += region.Reclaim(shard, owner, self);
   }
   return inflight;
@@ -52,7 +106,8 @@ ProcessId Self() {
 bool IsAlive(ProcessId process) {
   // 0 and below would ask about groups of processes.
   if (process.pid <= 0) return false;
-  if (::kill(process.pid, 0) != 0) return errno != ESRCH;
+  // Another user's (EPERM) has a start time to look at all the same.
+  if (::kill(process.pid, 0) != 0 && errno == ESRCH) return false;
   const std::optional<ProcessStat> stat = ReadStat(process.pid);
   if (!stat) return true;
   if (stat->start != process.start) return false;
@@ -77,10 +132,17 @@ Result<ShardLease> ShardLease::Claim(Region& region) {
         "or another pid or time namespace)\n  fix: mount /proc; fork workers "
         "within the namespaces of the process that opened the segment"};
   }
-  std::optional<int> shard = region.ClaimShard(self);
+  const auto claim = [&] {
+    const auto lock = OwnLeases::Get().Lock();
+    const std::optional<int> shard = region.ClaimShard(self);
+    if (shard) OwnLeases::Get().Add(region, *shard);
+    return shard;
+  };
+  ReclaimDead(region, self, Whose::kOwn);
+  std::optional<int> shard = claim();
   if (!shard) {
-    ReclaimDead(region, self);
-    shard = region.ClaimShard(self);
+    ReclaimDead(region, self, Whose::kAll);
+    shard = claim();
   }
   if (!shard) {
     return Error{"error: no room for one more worker of `" +
@@ -93,7 +155,10 @@ Result<ShardLease> ShardLease::Claim(Region& region) {
 }
 
 ShardLease::~ShardLease() {
-  if (region_ != nullptr && ::getpid() == pid_) region_->ReleaseShard(shard_);
+  if (region_ == nullptr || ::getpid() != pid_) return;
+  const auto lock = OwnLeases::Get().Lock();
+  OwnLeases::Get().Remove(*region_, shard_);
+  region_->ReleaseShard(shard_);
 }
 
 ShardLease::ShardLease(ShardLease&& other) noexcept
@@ -114,7 +179,7 @@ int64_t Reclaimer::Run(Instant now) {
   // A forked copy must not act under its parent's name.
   if (self_.pid != ::getpid()) self_ = Self();
   if (self_.pid == 0 || !SameHost(region_)) return 0;
-  return ReclaimDead(region_, self_);
+  return ReclaimDead(region_, self_, Whose::kAll);
 }
 
 }  // namespace weir::shm

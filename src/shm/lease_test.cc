@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <filesystem>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -126,6 +128,19 @@ TEST(IsAliveTest, ProcessWhoseFirstThreadEndedIsAlive) {
   ::close(report[1]);
 }
 
+// A pid that was used again, by a user whom we may not signal.
+TEST(IsAliveTest, PidUsedAgainByAnotherUserIsAnotherProcess) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root to become another user";
+  ProcessId dead = Self();
+  ++dead.start;
+  Child other([&](const Child::Meet&) {
+    ASSERT_EQ(::setuid(65534), 0);
+    ASSERT_NE(::kill(dead.pid, 0), 0);
+    EXPECT_FALSE(IsAlive(dead));
+  });
+  EXPECT_EQ(other.Join(), 0);
+}
+
 TEST(IsAliveTest, ProcessThatMayNotBeLookedAtCountsAsAlive) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root to become another user";
   const ProcessId parent = Self();
@@ -218,6 +233,75 @@ TEST_F(LeaseTest, ForkedCopyGivesNothingBack) {
   Child child([&](const Child::Meet&) { lease.reset(); });
   EXPECT_EQ(child.Join(), 0);
   EXPECT_EQ(region_->Owner(lease->shard()), Self());
+}
+
+// exec() keeps pid and start time.
+TEST_F(LeaseTest, AProcessThatReplacesItselfGetsItsShardBack) {
+  const std::string program =
+      std::filesystem::read_symlink("/proc/self/exe").string();
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    const ShardLease lease = ClaimOrDie();
+    region_->shards[static_cast<size_t>(lease.shard())].inflight.store(3);
+    region_->places.Add(static_cast<size_t>(lease.shard()), 3);
+    ::setenv("WEIR_TEST_SERVICE", service().c_str(), 1);
+    ::execl(program.c_str(), program.c_str(),
+            "--gtest_filter=ReplacedProcess.*",
+            "--gtest_also_run_disabled_tests", "--gtest_brief=1", nullptr);
+    ::_exit(9);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(pid, &status, 0), pid);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(region_->places.sum(), 0);
+  EXPECT_EQ(region_->Owner(0).pid, 0);
+}
+
+// What the program above has become.
+TEST(ReplacedProcess, DISABLED_ClaimsItsOldShard) {
+  const char* const service = std::getenv("WEIR_TEST_SERVICE");
+  if (service == nullptr) GTEST_SKIP() << "run by another test only";
+  Policy policy;
+  policy.service = service;
+  policy.resources.emplace_back().name = "all";
+  auto region = SharedRegion::Open(policy, kStart);
+  ASSERT_TRUE(region.ok());
+  ASSERT_EQ((*region)->places.sum(), 3);
+  const auto first = ShardLease::Claim(**region);
+  ASSERT_TRUE(first.ok());
+  EXPECT_EQ(first->shard(), 0);
+  EXPECT_EQ((*region)->places.sum(), 0);
+  // And what it claims now it keeps.
+  const auto second = ShardLease::Claim(**region);
+  EXPECT_EQ(second->shard(), 1);
+  EXPECT_EQ((*region)->Owner(0), Self());
+}
+
+TEST_F(KnownLimitTest, AForkedCopyOfAGuardChangesNothingOfItsParents) {
+  const ShardLease lease = ClaimOrDie();
+  auto guard = MakeGuard(lease, kStart);
+  Admission running = guard->Admit({.arrived = kStart}, kStart);
+  std::vector<Permit> permits;
+  for (int64_t i = 1; i < guard->limit(); ++i) {
+    permits.push_back(guard->Admit({.arrived = kStart}, kStart).permit);
+  }
+  auto waiter = std::make_unique<Waiter>();
+  ASSERT_EQ(guard->Admit({.arrived = kStart}, *waiter, kStart).decision.verdict,
+            Verdict::kQueue);
+  const Snapshot before = Read(*region_);
+  const int64_t held = region_->places.sum();
+  Child child([&](const Child::Meet&) {
+    running.permit = Permit();
+    permits.clear();
+    waiter.reset();
+    guard.reset();
+  });
+  EXPECT_EQ(child.Join(), 0);
+  const Snapshot after = Read(*region_);
+  EXPECT_EQ(after.inflight, before.inflight);
+  EXPECT_EQ(after.waiting, before.waiting);
+  EXPECT_EQ(after.by_class, before.by_class);
+  EXPECT_EQ(region_->places.sum(), held);
 }
 
 TEST_F(LeaseTest, FiveHundredAndTwelveWorkersFitAndOneMoreIsToldSo) {

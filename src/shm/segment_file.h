@@ -25,12 +25,20 @@ Error At(const std::string& path, const Complaint& complaint);
 // The text of an errno.
 std::string System(int code);
 
-// Whether a file may be trusted to be this user's own; with `observer`, root
-// may trust any user's.
-std::optional<Complaint> CheckOwner(const struct stat& file, bool observer);
+// Who wants to use a file.
+enum class Use {
+  kWork,     // Its own user alone.
+  kOperate,  // The same, or root.
+  kLook,     // Whoever the file's mode lets: what he sees decides nothing.
+};
 
-// A segment that exists, for those who are no worker of it.
-Result<Mapping> OpenExisting(std::string_view service, bool writable);
+// Whether a file may be trusted for that.
+std::optional<Complaint> CheckOwner(const struct stat& file, Use use);
+
+// A segment that exists, for those who are no worker of it: open and looked
+// at, not mapped.  Its size and its header are as they should be, but for
+// kOperate and kLook only at this moment.
+Result<Mapping> OpenExisting(std::string_view service, Use use);
 
 // Whether a file still has one.
 bool HasName(int fd);

@@ -61,8 +61,9 @@ struct File {
   std::optional<Complaint> complaint;
 };
 
-// No switches when there is no file.
-File ReadFile(const std::string& path) {
+// No switches when there is no file.  It must be of the user whose segment it
+// is for, or root's: anybody may make files there.
+File ReadFile(const std::string& path, int segment) {
   const int fd =
       ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0 && errno == ENOENT) return {std::vector<NamedSwitch>{}, {}};
@@ -71,7 +72,20 @@ File ReadFile(const std::string& path) {
   if (fd < 0 || ::fstat(fd, &info) != 0) {
     return {{}, Complaint{"cannot be read", System(errno), "see the cause"}};
   }
-  if (auto complaint = CheckOwner(info, true)) return {{}, complaint};
+  if (auto complaint = CheckOwner(info, Use::kLook)) return {{}, complaint};
+  struct stat owner {};
+  if (::fstat(segment, &owner) != 0 ||
+      (info.st_uid != owner.st_uid && info.st_uid != 0)) {
+    return {
+        {},
+        Complaint{"belongs to another user (uid " +
+                      std::to_string(info.st_uid) + ", the segment is of uid " +
+                      std::to_string(owner.st_uid) + ')',
+                  "anybody may make files there, and this one could pause the "
+                  "service; "
+                  "its switches are not obeyed",
+                  "find out who made it; let that user or root remove it"}};
+  }
   std::array<char, kMostBytes> bytes;
   size_t size = 0;
   ssize_t got = 0;
@@ -130,7 +144,7 @@ std::string LoadSwitches(const Mapping& mapping, const Policy& policy,
   const std::string path = SwitchesPath(policy.service);
   const Turn turn(mapping.fd());
   if (!turn.held()) return At(path, kNoTurn).message;
-  const File file = ReadFile(path);
+  const File file = ReadFile(path, mapping.fd());
   if (file.complaint) return At(path, *file.complaint).message;
   if (file.switches->empty()) return "";
   // First the policy's, so that no name of former days takes their rows.
@@ -147,9 +161,9 @@ std::string LoadSwitches(const Mapping& mapping, const Policy& policy,
 }
 
 Result<SwitchBoard> SwitchBoard::Open(std::string_view service) {
-  auto mapping = OpenExisting(service, /*writable=*/true);
+  auto mapping = OpenExisting(service, Use::kOperate);
   if (!mapping) return mapping.error();
-  return SwitchBoard(std::move(*mapping));
+  return SwitchBoard(std::move(*mapping), std::string(service));
 }
 
 Region& SwitchBoard::shared() const {
@@ -161,8 +175,8 @@ const Region& SwitchBoard::region() const { return shared(); }
 std::optional<Error> SwitchBoard::Set(const std::vector<uint16_t>& rows,
                                       const Switch& set, Instant now) {
   Region& region = shared();
-  const std::string segment = SegmentPath(region.service());
-  const std::string path = SwitchesPath(region.service());
+  const std::string segment = SegmentPath(service_);
+  const std::string path = SwitchesPath(service_);
   const Turn turn(mapping_.fd());
   if (!turn.held()) return At(segment, kNoTurn);
   struct stat info {};
@@ -197,7 +211,7 @@ std::optional<Error> SwitchBoard::Set(const std::vector<uint16_t>& rows,
 
 std::optional<Error> SwitchBoard::Begin(const Drill& drill, Instant now) {
   auto& flags = shared().flags;
-  const std::string path = SegmentPath(shared().service());
+  const std::string path = SegmentPath(service_);
   if (flags.overloaded.load() != 0) {
     return At(path, {"the service is overloaded",
                      "a drill in a real overload would make it worse, and "

@@ -183,6 +183,17 @@ TEST_F(SwitchBoardTest, AFileThatOthersMayWriteIsNotBelieved) {
   EXPECT_EQ(Of(*region, "pay"), Switch{});
 }
 
+// Root starts the service, and anybody may make a file of that name.
+TEST_F(SwitchBoardTest, AFileThatAnotherUserPlantedIsNotObeyed) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root to give a file away";
+  Plant(PrintSwitches({{"pay", kPaused}}));
+  ASSERT_EQ(::chown(file().c_str(), 65534, 65534), 0);
+  const SharedRegion region = OpenOrDie();
+  EXPECT_THAT(region.warning(),
+              HasSubstr("belongs to another user (uid 65534"));
+  EXPECT_EQ(Of(*region, "pay"), Switch{});
+}
+
 TEST_F(SwitchBoardTest, TextsReadBackAndNothingElseDoes) {
   const std::vector<NamedSwitch> all = {
       {"api/v1.x_y-z", {.action = Action::kPause, .until = Instant{}}},

@@ -25,8 +25,9 @@ namespace weir::shm {
 ProcessId Self();
 
 // False only when that process is certain to be gone: there is no such pid, or
-// it is a zombie, or it started at another time (the pid was used again).  A
-// process that may not be looked at (another user's, hidepid) counts as alive.
+// it is a zombie, or it started at another time (the pid was used again,
+// perhaps by another user).  A process that may not be looked at (hidepid)
+// counts as alive.
 // Only means something in the pid namespace of the process: see SameHost().
 bool IsAlive(ProcessId process);
 
@@ -37,8 +38,11 @@ bool SameHost(const Region& region);
 class ShardLease {
  public:
   // Claims a free shard for the calling process, after taking back those of
-  // dead ones if there is none.  Several for one process (its threads) are
-  // fine.  A lease does not pass to a forked child: claim in the worker.
+  // what it was before it replaced itself (exec), and those of dead processes
+  // if there is none.  Several for one process (its threads) are fine.  A lease
+  // does not pass to a forked child: claim in the worker.  When there is no
+  // room, a worker may try again later: it costs some microseconds for each
+  // owned shard.
   static Result<ShardLease> Claim(Region& region);
 
   // Gives the shard back, unless this is a forked copy of the lease.  The

@@ -15,6 +15,7 @@
 // itself, which is reviewed: `paused = true`.
 //
 // The file is replaced by a rename, so there is the old one or the new one.
+// It must be of the segment's user, or root's.
 // One that is neither (somebody wrote into it) changes nothing: what the
 // region holds stays, and a region made anew starts without switches and says
 // so.  Those who change or load it take turns by a lock on the segment, which
@@ -40,8 +41,7 @@ namespace weir::shm {
 
 class SwitchBoard {
  public:
-  // Of a segment that exists.  Fails as ObservedRegion::Open() does; root may
-  // operate any user's.
+  // Of a segment that exists, for its user and for root.
   static Result<SwitchBoard> Open(std::string_view service);
 
   const Region& region() const;
@@ -57,10 +57,12 @@ class SwitchBoard {
   bool End(const Drill& drill);
 
  private:
-  explicit SwitchBoard(Mapping mapping) : mapping_(std::move(mapping)) {}
+  SwitchBoard(Mapping mapping, std::string service)
+      : mapping_(std::move(mapping)), service_(std::move(service)) {}
   Region& shared() const;
 
   Mapping mapping_;
+  std::string service_;  // As asked for: the segment may say anything.
 };
 
 // "/dev/shm/weir.SERVICE.switches".
