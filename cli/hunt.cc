@@ -16,8 +16,10 @@
 #include "command.h"
 #include "sim_options.h"
 #include "terminal.h"
+#include "weir/hunt/change.h"
 #include "weir/hunt/draw.h"
 #include "weir/hunt/figures.h"
+#include "weir/hunt/search.h"
 #include "weir/hunt/table.h"
 
 namespace weir::cli {
@@ -36,7 +38,10 @@ struct Options {
   std::string policy;
   std::string rivals_from;
   std::string rivals_to;
+  std::string expect;
   std::optional<uint64_t> print;
+  std::optional<uint64_t> minimise;
+  double search_minutes = 0;
   size_t worst = 10;
   int threads = 0;
 };
@@ -92,20 +97,77 @@ std::string CommandFor(const hunt::World& world, const std::string& file) {
           : fmt::format(" --guard-workers {}", world.guard_workers));
 }
 
-void Print(const hunt::World& world) {
+void Print(const hunt::World& world, const std::string& about) {
   std::string traits;
   for (const std::string& trait : world.traits) {
     traits += (traits.empty() ? "" : ", ") + trait;
   }
-  fmt::print(
-      "# Drawn by weir hunt, generator {}: {}.\n# Play it with: {}\n\n{}",
-      hunt::kGenerator, traits,
-      CommandFor(world, fmt::format("world-{}.toml", world.seed)), world.text);
+  fmt::print("# {}, generator {}: {}.\n# Play it with: {}\n\n{}", about,
+             hunt::kGenerator, traits,
+             CommandFor(world, world.scenario.name + ".toml"), world.text);
+}
+
+// Makes the world simpler while most of the loss stays, against doing nothing
+// and the one that did best in it, and prints it.
+int PrintMinimised(const hunt::HuntOptions& options, size_t none,
+                   const hunt::World& world) {
+  const auto figures = hunt::Play(world, options.algorithms, options.policy);
+  if (!figures) return Fail(kWrongInput, figures.error().message);
+  const hunt::Played whole{world, *figures};
+  const auto best = static_cast<size_t>(
+      std::max_element(figures->begin(), figures->end(),
+                       [](const hunt::Figures& a, const hunt::Figures& b) {
+                         return a.score() < b.score();
+                       }) -
+      figures->begin());
+  std::vector<std::string> names = {options.algorithms[0], std::string(kNone)};
+  if (best != 0 && best != none) names.push_back(options.algorithms[best]);
+  const auto loss_of = [&](const hunt::World& candidate) {
+    const auto played = hunt::Play(candidate, names, options.policy);
+    return played ? hunt::Loss({candidate, *played}, 1) : 0;
+  };
+  // Chosen: what is left of a loss must still be the same loss.
+  constexpr double kKept = .8;
+  const double loss = hunt::Loss(whole, none);
+  if (loss <= 0) {
+    return Fail(kCouldNotRun,
+                fmt::format("{} loses nothing in the world of seed {}",
+                            options.algorithms[0], world.seed));
+  }
+  const hunt::World simple = hunt::Minimise(world, kKept * loss, loss_of);
+  Print(simple, fmt::format("Made simpler by weir hunt: {} loses {:.3f} to {}, "
+                            "{:.3f} in the whole world",
+                            options.algorithms[0], loss_of(simple),
+                            names.back(), loss));
+  return kFine;
+}
+
+int RunSearch(const Options& options, const hunt::HuntOptions& hunt,
+              size_t none) {
+  const auto start = std::chrono::steady_clock::now();
+  hunt::SearchOptions search{.first_seed = hunt.seeds.front(),
+                             .algorithms = hunt.algorithms,
+                             .baseline = none,
+                             .policy = hunt.policy,
+                             .threads = hunt.threads,
+                             .progress = [&] {
+                               const std::chrono::duration<double> passed =
+                                   std::chrono::steady_clock::now() - start;
+                               return passed.count() /
+                                      (60 * options.search_minutes);
+                             }};
+  const auto found = hunt::Search(search);
+  if (!found) return Fail(kWrongInput, found.error().message);
+  if (found->empty()) return Fail(kCouldNotRun, "no world was played");
+  fmt::print("{}\n", hunt::WorstText(*found, {.algorithms = hunt.algorithms,
+                                              .baseline = none,
+                                              .worst = options.worst}));
+  return PrintMinimised(hunt, none, found->front().world);
 }
 
 int RunHunt(const Options& options) {
   if (options.print) {
-    Print(hunt::DrawWorld(*options.print));
+    Print(hunt::DrawWorld(*options.print), "Drawn by weir hunt");
     return kFine;
   }
   hunt::HuntOptions hunt;
@@ -116,6 +178,13 @@ int RunHunt(const Options& options) {
   hunt.algorithms = SplitNames(
       fmt::format("{},{},{}", options.algorithm, kNone, options.against));
   hunt.threads = ThreadsOf(options.threads);
+  const auto none = static_cast<size_t>(
+      std::find(hunt.algorithms.begin(), hunt.algorithms.end(), kNone) -
+      hunt.algorithms.begin());
+  if (options.minimise) {
+    return PrintMinimised(hunt, none, hunt::DrawWorld(*options.minimise));
+  }
+  if (options.search_minutes > 0) return RunSearch(options, hunt, none);
   if (!options.rivals_from.empty()) {
     std::ifstream file(options.rivals_from, std::ios::binary);
     std::stringstream text;
@@ -152,14 +221,20 @@ int RunHunt(const Options& options) {
                   fmt::format("cannot write {}", options.rivals_to));
     }
   }
-  const auto none = static_cast<size_t>(
-      std::find(hunt.algorithms.begin(), hunt.algorithms.end(), kNone) -
-      hunt.algorithms.begin());
   fmt::print("seeds {}, generator {}\n{}", options.seeds, hunt::kGenerator,
              hunt::Table(*played, {.algorithms = hunt.algorithms,
                                    .baseline = none,
                                    .worst = options.worst}));
-  return kFine;
+  const auto broken =
+      hunt::BrokenBounds(hunt::Distribute(*played, 0, none), options.expect);
+  if (!broken) {
+    return Fail(kWrongInput, "--expect: " + broken.error().message);
+  }
+  for (const std::string& bound : *broken) {
+    fmt::print(stderr, "weir: over the worlds of seeds {} {}\n", options.seeds,
+               bound);
+  }
+  return broken->empty() ? kFine : kCouldNotRun;
 }
 
 }  // namespace
@@ -193,6 +268,18 @@ void AddHuntCommand(CLI::App& app, Action& action) {
                       "Worlds at a time; default: one for each core");
   command->add_option("--print", options->print,
                       "Only print the scenario file of the world of this seed");
+  command->add_option("--minimise", options->minimise,
+                      "Only print the world of this seed made as simple as it "
+                      "can be while four fifths of the loss stay");
+  command
+      ->add_option("--search", options->search_minutes,
+                   "Minutes: draw worlds from the first of --seeds on, then "
+                   "change the worst of them; prints the worst, and the very "
+                   "worst made simpler")
+      ->check(CLI::Range(.01, 10'000.));
+  command->add_option("--expect", options->expect,
+                      "Bounds on the figures, as within=0.9,p1=0.5; exit "
+                      "status 1 when one is broken");
   command->callback(
       [&action, options] { action = [options] { return RunHunt(*options); }; });
 }

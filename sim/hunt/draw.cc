@@ -48,6 +48,27 @@ Duration Digits(Duration time) {
 
 Duration Seconds(double number) { return Digits(FromSeconds(number)); }
 
+double Retried(const Scenario& s) { return 1 + .7 * s.retries.count; }
+
+double ExpectedAttempts(const Scenario& s) {
+  const double capacity = scenario::CapacityAt(s, {});
+  double sum = 0;
+  for (const Phase& phase : s.phases) {
+    // In the middle, or the mean of peaks.
+    double load = scenario::LoadAt(phase, phase.duration / 2);
+    if (phase.shape == Phase::Shape::kSquare) {
+      load = phase.load + (phase.to - phase.load) * ToSeconds(phase.peak_for) /
+                              ToSeconds(phase.every);
+    }
+    sum += load * capacity * ToSeconds(phase.duration) *
+           (load > .95 ? Retried(s) : 1);
+  }
+  for (const scenario::Hog& hog : s.clients.hogs) {
+    sum += hog.load * capacity * ToSeconds(s.length() - hog.from) * Retried(s);
+  }
+  return sum;
+}
+
 class Drawer {
  public:
   explicit Drawer(uint64_t seed) : random_(seed, kWorlds) {}
@@ -67,29 +88,20 @@ class Drawer {
       DrawDemand();
       // What was asked for last is answered in it, by who is not ideal.
       Add({.name = std::string(kEnd), .duration = s_.deadline});
-      if (const double attempts = ExpectedAttempts();
-          attempts <= kMostAttempts && attempts >= kLeastAttempts) {
-        break;
-      }
+      if (Playable(s_)) break;
     }
     DrawGuard();
     Label();
     world_.seed = seed;
-    world_.text = scenario::ToToml(s_);
-    auto read = scenario::ParseScenario(world_.text, s_.name);
-    if (!read) {
+    world_.scenario = std::move(s_);
+    if (!Finish(world_)) {
       // A generator that draws what no file may say is wrong.
-      throw std::logic_error(read.complaints().Print("nothing was played") +
-                             world_.text);
+      throw std::logic_error("no file may say this:\n" + world_.text);
     }
-    world_.scenario = std::move(*read);
     return std::move(world_);
   }
 
  private:
-  // Chosen: fewer requests than this say nothing about a share of .97.
-  static constexpr double kLeastAttempts = 300;
-
   double Uniform(double from, double to) {
     return from + (to - from) * random_.Uniform();
   }
@@ -335,7 +347,7 @@ class Drawer {
         std::min(100., kMostAttempts / (Capacity() * length * Retried()));
     return most <= 1.15 ? 1.15 : LogUniform(1.15, most);
   }
-  double Retried() const { return 1 + .7 * s_.retries.count; }
+  double Retried() const { return hunt::Retried(s_); }
 
   void AddAfter(double load) {
     Add({.name = "settling",
@@ -616,29 +628,19 @@ class Drawer {
     AddAfter(load);
   }
 
-  double ExpectedAttempts() const {
-    double sum = 0;
-    for (const Phase& phase : s_.phases) {
-      // In the middle, or the mean of peaks.
-      double load = scenario::LoadAt(phase, phase.duration / 2);
-      if (phase.shape == Phase::Shape::kSquare) {
-        load = phase.load + (phase.to - phase.load) *
-                                ToSeconds(phase.peak_for) /
-                                ToSeconds(phase.every);
-      }
-      sum += load * Capacity() * ToSeconds(phase.duration) *
-             (load > .95 ? Retried() : 1);
-    }
-    for (const scenario::Hog& hog : s_.clients.hogs) {
-      sum +=
-          hog.load * Capacity() * ToSeconds(s_.length() - hog.from) * Retried();
-    }
-    return sum;
-  }
-
   void DrawGuard() {
     if (Chance(.4)) {
-      world_.guard_workers = static_cast<int>(LogUniform(2, 64) + .5);
+      // While anybody waits each worker looks at the shared line every few
+      // milliseconds, which takes longer to play than all requests.
+      // Chosen: a second for a run.
+      constexpr double kMostWorkerSeconds = 3000;
+      Duration busy = s_.length();
+      for (const Phase& phase : s_.phases) {
+        if (phase.name == "idle") busy -= phase.duration;
+      }
+      const double most = std::max(1., kMostWorkerSeconds / ToSeconds(busy));
+      world_.guard_workers =
+          static_cast<int>(std::min(LogUniform(2, 64) + .5, most));
     }
     world_.told_workers = Chance(.2);
   }
@@ -711,6 +713,18 @@ std::string Load(const Phase& phase) {
 }
 
 }  // namespace
+
+bool Playable(const Scenario& scenario) {
+  const double attempts = ExpectedAttempts(scenario);
+  return attempts <= kMostAttempts && attempts >= kLeastAttempts;
+}
+
+bool Finish(World& world) {
+  world.text = scenario::ToToml(world.scenario);
+  auto read = scenario::ParseScenario(world.text, world.scenario.name);
+  if (read) world.scenario = *std::move(read);
+  return static_cast<bool>(read);
+}
 
 World DrawWorld(uint64_t seed) { return Drawer(seed).Draw(seed); }
 

@@ -3,9 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <numeric>
+#include <sstream>
+#include <string_view>
 
 namespace weir::hunt {
 namespace {
@@ -181,6 +185,65 @@ std::string Worst(const std::vector<Played>& worlds,
 
 }  // namespace
 
+Result<std::vector<std::string>> BrokenBounds(const Distribution& figures,
+                                              const std::string& bounds) {
+  struct Named {
+    std::string_view name;
+    double Distribution::*figure;
+    bool most;
+  };
+  static constexpr Named kNames[] = {
+      {"within", &Distribution::within, false},
+      {"lost_p95", &Distribution::lost_p95, true},
+      {"lost_worst", &Distribution::lost_worst, true},
+      {"shed_median", &Distribution::shed_median, true},
+      {"shed_p99", &Distribution::shed_p99, true},
+      {"near", &Distribution::near, false},
+      {"median", &Distribution::median, false},
+      {"mean", &Distribution::mean, false},
+      {"p5", &Distribution::p5, false},
+      {"p1", &Distribution::p1, false},
+      {"worst", &Distribution::worst, false},
+      {"vital_p1", &Distribution::vital_p1, false},
+      {"vital_worst", &Distribution::vital_worst, false},
+      {"others_p1", &Distribution::others_p1, false},
+      {"others_worst", &Distribution::others_worst, false},
+      {"recovered", &Distribution::recovered, false},
+      {"recovered_worst", &Distribution::recovered_worst, false}};
+  std::vector<std::string> broken;
+  std::stringstream list(bounds);
+  for (std::string item; std::getline(list, item, ',');) {
+    const size_t equals = item.find('=');
+    const std::string name = item.substr(0, equals);
+    const auto named =
+        std::find_if(std::begin(kNames), std::end(kNames),
+                     [&](const Named& known) { return known.name == name; });
+    double bound = 0;
+    const char* const end = item.data() + item.size();
+    const char* const number =
+        equals == std::string::npos ? end : item.data() + equals + 1;
+    const auto read = std::from_chars(number, end, bound);
+    if (named == std::end(kNames) || read.ec != std::errc() ||
+        read.ptr != end) {
+      std::string names;
+      for (const Named& known : kNames) {
+        names += (names.empty() ? "" : ", ") + std::string(known.name);
+      }
+      return Error{
+          fmt::format("`{}` is no bound: write NAME=NUMBER, with a name of {}",
+                      item, names)};
+    }
+    const double figure = figures.*named->figure;
+    // Figures are shown, and bounds written, with three digits.
+    if (named->most ? figure > bound + 5e-4 : figure < bound - 5e-4) {
+      broken.push_back(fmt::format("{} is {:.3f}, {} {}", name, figure,
+                                   named->most ? "above" : "below",
+                                   item.substr(equals + 1)));
+    }
+  }
+  return broken;
+}
+
 double Loss(const Played& played, size_t baseline) {
   if (Carried(played, baseline)) {
     return Lost(played, 0, baseline);
@@ -248,10 +311,15 @@ Distribution Distribute(const std::vector<Played>& worlds, size_t algorithm,
   return d;
 }
 
+std::string WorstText(const std::vector<Played>& worlds,
+                      const TableOptions& options) {
+  return Worst(worlds, options, true) + "\n" + Worst(worlds, options, false);
+}
+
 std::string Table(const std::vector<Played>& worlds,
                   const TableOptions& options) {
   return ByAlgorithm(worlds, options) + "\n" + ByTrait(worlds, options) + "\n" +
-         Worst(worlds, options, true) + "\n" + Worst(worlds, options, false);
+         WorstText(worlds, options);
 }
 
 }  // namespace weir::hunt

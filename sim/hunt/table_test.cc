@@ -64,6 +64,19 @@ TEST(TableTest, ARecordReadsBackAsItWasWritten) {
   EXPECT_FALSE(read->at(7).at("none").vital.has_value());
 }
 
+TEST(TableTest, BrokenBoundsAreNamed) {
+  const Distribution d{.lost_worst = .2, .mean = .75};
+  const auto broken = BrokenBounds(d, "mean=0.8,lost_worst=0.1,within=1");
+  ASSERT_TRUE(broken);
+  EXPECT_EQ(*broken,
+            (std::vector<std::string>{"mean is 0.750, below 0.8",
+                                      "lost_worst is 0.200, above 0.1"}));
+  EXPECT_TRUE(BrokenBounds(d, "mean=0.75,lost_worst=0.2")->empty());
+  EXPECT_FALSE(BrokenBounds(d, "means=0.8"));
+  EXPECT_FALSE(BrokenBounds(d, "mean"));
+  EXPECT_FALSE(BrokenBounds(d, "mean=x"));
+}
+
 TEST(TableTest, ARecordOfAnotherGeneratorIsRefused) {
   const auto read = ParseRecord(R"({"generator":0,"worlds":{}})");
   ASSERT_FALSE(read);

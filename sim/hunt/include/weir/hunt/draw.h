@@ -37,7 +37,16 @@ inline constexpr std::string_view kAfter = "after";
 // Chosen: some tenth of a second for a run.
 inline constexpr double kMostAttempts = 150'000;
 
+inline constexpr double kLeastAttempts = 300;
+
 World DrawWorld(uint64_t seed);
+
+// Makes the text of the scenario, and the scenario what that reads as.  False,
+// and the world is of no use, when no file may say it.
+bool Finish(World& world);
+
+// Whether it is neither too big nor too small.
+bool Playable(const scenario::Scenario& scenario);
 
 // One line that says what the world is.
 std::string Describe(const World& world);

@@ -56,13 +56,14 @@ std::string ToJson(const Record& record);
 Result<Record> ParseRecord(const std::string& json);
 
 struct HuntOptions {
-  std::vector<uint64_t> seeds;
+  std::vector<uint64_t> seeds{};
   // Such as "weir,none,fixed+queue"; the first is hunted.  Its figures are
   // never taken from a record.
-  std::vector<std::string> algorithms;
-  std::shared_ptr<const Policy> policy;  // Of weir; null: none but the world's.
+  std::vector<std::string> algorithms{};
+  std::shared_ptr<const Policy>
+      policy{};  // Of weir; null: none but the world's.
   int threads = 1;
-  Record record;
+  Record record{};
   std::function<void()> on_world{};  // After each, from several threads.
 };
 

@@ -47,6 +47,13 @@ struct Distribution {
 Distribution Distribute(const std::vector<Played>& worlds, size_t algorithm,
                         size_t baseline);
 
+// The bounds of a list such as "within=0.99,lost_worst=0.05" that the figures
+// break, a message each.  The names are those of Distribution; of what is lost
+// or shed a bound is the most, of all else the least.  An error names a word
+// that is no bound.
+Result<std::vector<std::string>> BrokenBounds(const Distribution& figures,
+                                              const std::string& bounds);
+
 // What the first algorithm loses in this world: to doing nothing where the
 // service could carry the load, else to the best.  Negative: nothing.
 double Loss(const Played& played, size_t baseline);
@@ -61,6 +68,10 @@ struct TableOptions {
 // worlds in which it loses most.
 std::string Table(const std::vector<Played>& worlds,
                   const TableOptions& options);
+
+// The worlds in which the first algorithm loses most, each in a line.
+std::string WorstText(const std::vector<Played>& worlds,
+                      const TableOptions& options);
 
 }  // namespace weir::hunt
 
