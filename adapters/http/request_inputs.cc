@@ -16,12 +16,11 @@ namespace {
 
 using namespace std::string_view_literals;
 
-constexpr std::string_view kBlanks = " \t";
-
 std::string_view Trim(std::string_view text) {
-  const size_t first = text.find_first_not_of(kBlanks);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
+  const auto blank = [](char c) { return c == ' ' || c == '\t'; };
+  while (!text.empty() && blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && blank(text.back())) text.remove_suffix(1);
+  return text;
 }
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }

@@ -1,6 +1,9 @@
 #include "configuration.h"
 
+#include <grp.h>
+
 #include <exception>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -8,6 +11,7 @@
 #include "log.h"
 #include "request.h"
 #include "weir/config/policy.h"
+#include "weir/shm/segment.h"
 
 namespace weir::nginx {
 namespace {
@@ -82,6 +86,29 @@ char* SetResource(ngx_conf_t* cf, ngx_command_t*, void* conf) {
   location->resource = static_cast<ngx_str_t*>(cf->args->elts)[1];
   location->file = cf->conf_file->file.name;
   location->line = cf->conf_file->line;
+  return kOk;
+}
+
+char* SetReaders(ngx_conf_t* cf, ngx_command_t*, void* conf) {
+  auto* main = static_cast<Main*>(conf);
+  if (main->access.mode != shm::SegmentAccess().mode) {
+    return const_cast<char*>("is duplicate");
+  }
+  const ngx_str_t& name = static_cast<ngx_str_t*>(cf->args->elts)[1];
+  if (View(name) == "all") {
+    main->access.mode |= 0044;
+    return kOk;
+  }
+  const group* found = getgrnam(reinterpret_cast<const char*>(name.data));
+  if (found == nullptr) {
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                       "there is no group `%V`, which `weir_readers` names; "
+                       "make it, or write `all`",
+                       &name);
+    return kError;
+  }
+  main->access.mode |= 0040;
+  main->access.group = found->gr_gid;
   return kOk;
 }
 
@@ -173,6 +200,8 @@ std::span<const std::unique_ptr<Service>> ServicesOf(const ngx_cycle_t* cycle) {
 }  // namespace
 
 ngx_command_t commands[] = {
+    {ngx_string("weir_readers"), NGX_HTTP_MAIN_CONF | NGX_CONF_TAKE1,
+     SetReaders, NGX_HTTP_MAIN_CONF_OFFSET, 0, nullptr},
     {ngx_string("weir_policy"),
      NGX_HTTP_MAIN_CONF | NGX_HTTP_SRV_CONF | NGX_HTTP_LOC_CONF |
          NGX_CONF_TAKE1,
@@ -224,16 +253,85 @@ char* MergeLocation(ngx_conf_t* cf, void* parent, void* child) {
   });
 }
 
+namespace {
+
+// After a reload the old workers stay until their last connection ends.
+void WarnOfManyWorkers(ngx_conf_t* cf) {
+  const auto* core = reinterpret_cast<const ngx_core_conf_t*>(
+      ngx_get_conf(cf->cycle->conf_ctx, ngx_core_module));
+  const ngx_int_t workers = core->worker_processes;
+  constexpr auto kMost = static_cast<ngx_int_t>(Region::kShards);
+  if (workers == NGX_CONF_UNSET || workers <= kMost / 2) return;
+  ngx_conf_log_error(NGX_LOG_WARN, cf, 0,
+                     "%i workers, and after a reload as many old ones, are "
+                     "more than the %i that weir guards at a time; those "
+                     "beyond pass all requests until others have left",
+                     workers, kMost);
+}
+
+// Services that this process began without a region.
+std::set<std::string>& Unguarded() {
+  static std::set<std::string> services;
+  return services;
+}
+
+// For `nginx -t`.
+void SayWhatAStartWouldDo(ngx_conf_t* cf, const Service& service) {
+  const auto seen = shm::SharedRegion::Foresee(service.policy());
+  const std::string who = "weir_policy \"" + service.path() + "\": ";
+  if (!seen) {
+    LogLines(NGX_LOG_WARN, cf->log,
+             who +
+                 "a start would go on without weir, a reload would be "
+                 "refused: " +
+                 seen.error().message);
+  } else if (!seen->empty()) {
+    LogLines(NGX_LOG_WARN, cf->log, who + *seen);
+  }
+}
+
+// A start goes on without the guard: every site of this nginx is worth more.  A
+// reload is refused, since what runs is guarded; unless it is not.
+char* Attach(ngx_conf_t* cf, Service& service,
+             const shm::SegmentAccess& access) {
+  const auto error = service.Attach(access);
+  const std::string who = "weir_policy \"" + service.path() + "\": ";
+  const std::string& name = service.policy().service;
+  if (!error) {
+    Unguarded().erase(name);
+    if (!service.replaced().empty()) {
+      LogLines(NGX_LOG_WARN, cf->log, who + service.replaced());
+    }
+    return kOk;
+  }
+  const bool may_go_on =
+      ngx_is_init_cycle(cf->cycle->old_cycle) || Unguarded().count(name) > 0;
+  if (!may_go_on) {
+    LogLines(NGX_LOG_EMERG, cf->log, who + error->message);
+    return kError;
+  }
+  Unguarded().insert(name);
+  LogLines(NGX_LOG_ALERT, cf->log,
+           who + "`" + name +
+               "` IS NOT GUARDED, requests pass until a start or "
+               "a reload succeeds: " +
+               error->message);
+  return kOk;
+}
+
+}  // namespace
+
 ngx_int_t AttachServices(ngx_conf_t* cf) {
-  // `nginx -t` and `nginx -s` only look.
-  if (ngx_test_config || ngx_process == NGX_PROCESS_SIGNALLER) return NGX_OK;
   auto* main = static_cast<Main*>(
       ngx_http_conf_get_module_main_conf(cf, ngx_http_weir_module));
+  if (!main->services.empty()) WarnOfManyWorkers(cf);
+  // `nginx -t` and `nginx -s` only look.
+  if (ngx_process == NGX_PROCESS_SIGNALLER) return NGX_OK;
   const char* const done = Guarded(cf, [&] {
     for (const auto& service : main->services) {
-      if (const auto error = service->Attach()) {
-        LogLines(NGX_LOG_EMERG, cf->log,
-                 "weir_policy \"" + service->path() + "\": " + error->message);
+      if (ngx_test_config) {
+        SayWhatAStartWouldDo(cf, *service);
+      } else if (Attach(cf, *service, main->access) != kOk) {
         return kError;
       }
     }

@@ -1,4 +1,5 @@
-// The module's directives: weir_policy, weir, weir_request_buffering.
+// The module's directives: weir_policy, weir, weir_request_buffering,
+// weir_readers.
 
 #ifndef WEIR_ADAPTERS_NGINX_CONFIGURATION_H_
 #define WEIR_ADAPTERS_NGINX_CONFIGURATION_H_
@@ -14,6 +15,7 @@ namespace weir::nginx {
 // Of the whole http block.  Services live as long as nginx's cycle.
 struct Main {
   std::vector<std::unique_ptr<Service>> services;
+  shm::SegmentAccess access;  // Of `weir_readers`.
 };
 
 extern ngx_command_t commands[];

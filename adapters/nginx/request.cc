@@ -22,14 +22,17 @@ class RequestProperties final : public http::Properties {
 
   std::optional<std::string_view> Header(std::string_view name,
                                          int nth) override {
+    // Most names that are asked for are not there, and that costs no walk.
+    if ((Marks() & Mark(name)) == 0) return std::nullopt;
     for (const ngx_list_part_t* part = &r_->headers_in.headers.part;
          part != nullptr; part = part->next) {
       const auto* headers = static_cast<const ngx_table_elt_t*>(part->elts);
       for (ngx_uint_t i = 0; i < part->nelts; ++i) {
-        const std::string_view key(
-            reinterpret_cast<const char*>(headers[i].lowcase_key),
-            headers[i].key.len);
-        if (key == name && nth-- == 0) return View(headers[i].value);
+        if (headers[i].key.len == name.size() &&
+            ngx_memcmp(headers[i].lowcase_key, name.data(), name.size()) == 0 &&
+            nth-- == 0) {
+          return View(headers[i].value);
+        }
       }
     }
     return std::nullopt;
@@ -48,7 +51,29 @@ class RequestProperties final : public http::Properties {
   }
 
  private:
+  // One bit of 64, by what differs most between the names of headers.
+  static uint64_t Mark(std::string_view name) {
+    if (name.empty()) return 1;
+    const auto first = static_cast<uint8_t>(name.front());
+    return uint64_t{1} << ((name.size() + 23 * size_t{first}) % 64);
+  }
+
+  // The marks of all headers.
+  uint64_t Marks() {
+    if (marks_ != 0) return marks_;
+    for (const ngx_list_part_t* part = &r_->headers_in.headers.part;
+         part != nullptr; part = part->next) {
+      const auto* headers = static_cast<const ngx_table_elt_t*>(part->elts);
+      for (ngx_uint_t i = 0; i < part->nelts; ++i) {
+        marks_ |= Mark({reinterpret_cast<const char*>(headers[i].lowcase_key),
+                        headers[i].key.len});
+      }
+    }
+    return marks_;
+  }
+
   ngx_http_request_t* r_;
+  uint64_t marks_ = 0;  // 0: not looked at yet.
 };
 
 // Whether the peer's headers are believed.  Who can connect to a unix socket
@@ -145,6 +170,7 @@ Outcome JudgeSoFar(const Context& context, Instant now) {
 
 void Finish(Context& context, Outcome outcome, Instant now) {
   context.state = State::kFinished;
+  context.service->NoteRunning(-1);
   context.service->guard()->Finish(std::move(context.permit), outcome, now);
   context.service->Decided();
 }
@@ -258,7 +284,7 @@ void Forward(Context& context, Instant now) {
   static_cast<void>(PassDegradeLevel(r, context.decision.degrade));
   const Duration spent = now - context.began;
   if (!context.trusted || spent < std::chrono::milliseconds(1)) return;
-  const Policy& policy = context.service->guard()->policy();
+  const Policy& policy = context.service->policy();
   if (PassDeadline(r, policy, spent) == NGX_OK) FindContexts(r)->stated = now;
 }
 
@@ -268,6 +294,7 @@ void Admitted(Context& context, Decision decision, Permit permit) {
   context.queue_delay = now - context.asked;
   context.permit = std::move(permit);
   context.state = State::kAdmitted;
+  context.service->NoteRunning(1);
   Forward(context, now);
 }
 
@@ -275,14 +302,14 @@ void Shed(Context& context, Decision decision, Instant now) {
   context.decision = decision;
   context.queue_delay = now - context.asked;
   context.state = State::kShed;
-  context.answer = http::AnswerTo(decision, context.service->guard()->policy(),
+  context.answer = http::AnswerTo(decision, context.service->policy(),
                                   now >= context.deadline,
                                   // ngx_random() has 31 bits.
                                   static_cast<uint32_t>(ngx_random()) << 1);
 }
 
 Request Ask(Context& context, Instant now) {
-  const Policy& policy = context.service->guard()->policy();
+  const Policy& policy = context.service->policy();
   ngx_http_request_t* r = context.request;
   RequestProperties properties(r);
   context.trusted = IsTrustedPeer(policy, r->connection->sockaddr);
@@ -355,7 +382,7 @@ bool ReadsWholeBody(const ngx_http_request_t* r, BodyUse use) {
 bool DecidesAfterBody(const Context& context, const Location& location,
                       const Request& request) {
   const ngx_http_request_t* r = context.request;
-  const Policy& policy = context.service->guard()->policy();
+  const Policy& policy = context.service->policy();
   const Resource& resource = policy.resources[request.resource];
   return location.request_buffering && HasBodyToCome(r) && !context.grpc &&
          !resource.stream && !resource.exempt &&
@@ -544,16 +571,14 @@ ngx_int_t HandlePrecontent(ngx_http_request_t* r) {
   }
   if (!location.guarded) return NGX_DECLINED;
   if (context == nullptr) {
-    if (location.service->guard() == nullptr ||
-        BelongsToItsRequest(r, location.service)) {
-      return NGX_DECLINED;
-    }
+    if (BelongsToItsRequest(r, location.service)) return NGX_DECLINED;
     context = MakeContext(r, location);
     if (context == nullptr) return NGX_HTTP_INTERNAL_SERVER_ERROR;
   }
   switch (context->state) {
     case State::kNew:
     case State::kBody:
+      if (location.service->Enter() == nullptr) return NGX_DECLINED;
       return Consider(*context, location);
     case State::kAdmitted:
       NoteFailure(*context);
@@ -576,6 +601,8 @@ ngx_int_t PassBody(ngx_http_request_t* r, ngx_chain_t* in,
     return PassEndOfBody(r, next);
   }
   if (context->state != State::kBody) return next(r, in);
+  // A worker that leaves may have given its shard back since.
+  if (context->service->Enter() == nullptr) return next(r, in);
   ngx_buf_t* const end = FindEndOfBody(in);
   if (r->request_body_no_buffering) {
     DecideWithoutWaiting(*context);

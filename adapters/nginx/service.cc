@@ -53,8 +53,8 @@ Result<size_t> Service::Refer(Reference reference) {
   return references_.size() - 1;
 }
 
-std::optional<Error> Service::Attach() {
-  auto region = shm::SharedRegion::Open(*policy_, Now());
+std::optional<Error> Service::Attach(const shm::SegmentAccess& access) {
+  auto region = shm::SharedRegion::Open(*policy_, Now(), access);
   if (!region) return region.error();
   region_.emplace(std::move(region).value());
   return std::nullopt;
@@ -75,47 +75,77 @@ void Service::Event::Set(Service* owner, void (Service::*member)(),
   };
 }
 
+std::optional<Error> Service::TryToClaim() {
+  auto lease = shm::ShardLease::Claim(**region_);
+  if (!lease) return lease.error();
+  auto guard = Guard::Make(policy_, **region_, lease->shard(), Now());
+  if (!guard) return guard.error();
+  lease_.emplace(std::move(lease).value());
+  guard_ = std::move(guard).value();
+  return std::nullopt;
+}
+
+// Says once that it failed, and once that it did not any more.
+bool Service::Claim() {
+  std::optional<Error> error;
+  try {
+    error = TryToClaim();
+  } catch (const std::exception& e) {
+    error = Error{e.what()};
+  }
+  if (error) {
+    if (!is_off_) {
+      LogLines(NGX_LOG_ALERT, log_,
+               "weir is off in this worker, and tries again each second: " +
+                   error->message);
+    }
+    is_off_ = true;
+    return false;
+  }
+  if (is_off_) LogLines(NGX_LOG_ALERT, log_, "weir is on in this worker");
+  is_off_ = false;
+  TellHost(Now());
+  return true;
+}
+
+void Service::GiveBack() {
+  guard_.reset();
+  lease_.reset();
+}
+
+Guard* Service::Enter() {
+  // Others are tried for by the house timer.
+  if (!guard_ && region_ && ngx_exiting && !is_off_) Claim();
+  return guard_.get();
+}
+
 void Service::Start(ngx_log_t* log) {
   log_ = log;
   if (!region_) return;
-  auto lease = shm::ShardLease::Claim(**region_);
-  if (!lease) {
-    LogLines(NGX_LOG_ALERT, log_,
-             "weir is off in this worker: " + lease.error().message);
-    return;
-  }
-  lease_.emplace(std::move(lease).value());
-  auto guard = Guard::Make(policy_, **region_, lease_->shard(), Now());
-  if (!guard) {
-    LogLines(NGX_LOG_ALERT, log_,
-             "weir is off in this worker: " + guard.error().message);
-    lease_.reset();
-    return;
-  }
-  guard_ = std::move(guard).value();
-  if (ngx_worker == 0 && !region_->warning().empty()) {
-    LogLines(NGX_LOG_WARN, log_, "weir: " + region_->warning());
-  }
-  reclaimer_.emplace(**region_);
   wake_.Set(this, &Service::Wake, log_);
   drain_.Set(this, &Service::Drain, log_);
   house_.Set(this, &Service::KeepHouse, log_);
   // A worker that is asked to leave need not stay for it.
   house_.event.cancelable = 1;
-  // The file may have changed since the master read it: when a dead worker is
-  // replaced, for one.
-  file_.emplace(path_);
   feed_.emplace([this](const std::string& line) {
     // All workers see the same; one of them says so.
     LogLines(ngx_worker == 0 ? NGX_LOG_NOTICE : NGX_LOG_INFO, log_,
              "weir: `" + policy_->service + "`: " + line);
   });
+  Claim();
+  if (ngx_worker == 0 && !region_->warning().empty()) {
+    LogLines(NGX_LOG_WARN, log_, "weir: " + region_->warning());
+  }
+  reclaimer_.emplace(**region_);
+  // The file may have changed since the master read it: when a dead worker is
+  // replaced, for one.
+  file_.emplace(path_);
   FollowFile(file_->Reload());
   KeepHouse();
 }
 
 void Service::Stop() {
-  if (!guard_) return;
+  if (!region_) return;
   if (wake_.event.timer_set) {
     ngx_del_timer(&wake_.event);
   }
@@ -128,12 +158,10 @@ void Service::Stop() {
   // A worker that is told to end at once leaves its requests as they are; their
   // permits point to the guard, so it stays where it is.  Giving the shard back
   // takes their places back.
-  if (guard_->inflight() > 0 || guard_->waiting() > 0) {
+  if (running_ > 0 || waiting_ > 0) {
     static_cast<void>(guard_.release());
-  } else {
-    guard_.reset();
   }
-  lease_.reset();
+  GiveBack();
 }
 
 void Service::Decided() {
@@ -146,11 +174,13 @@ void Service::Decided() {
 }
 
 void Service::Wake() {
+  if (!guard_) return;
   guard_->Tick(Now());
   Drain();
 }
 
 void Service::Drain() {
+  if (!guard_) return;
   while (Waiter* waiter = guard_->NextDecided()) Resume(*waiter);
 
   ngx_event_t* event = &wake_.event;
@@ -182,10 +212,12 @@ void Service::KeepHouse() {
     ngx_log_error(NGX_LOG_NOTICE, log_, 0,
                   "weir: %L requests of dead workers of `%s` taken back",
                   reclaimed, policy_->service.c_str());
-    Decided();
+    if (guard_) Decided();
   }
+  if (ngx_exiting && running_ == 0 && waiting_ == 0) GiveBack();
   if (now >= file_due_ && !ngx_exiting) {
     file_due_ = now + kFileInterval;
+    if (!guard_) Claim();
     try {
       FollowFile(file_->Poll());
     } catch (const std::exception& e) {
@@ -198,6 +230,7 @@ void Service::KeepHouse() {
 }
 
 void Service::TellHost(Instant now) {
+  if (!guard_) return;
   try {
     feed_->Tell(*guard_, now, std::chrono::system_clock::now());
   } catch (const std::exception& e) {
@@ -224,7 +257,9 @@ void Service::FollowFile(config::PolicyFile::Change change) {
                  error->message + "; the running policy is unchanged");
     return;
   }
-  LogLines(ngx_worker == 0 ? NGX_LOG_NOTICE : NGX_LOG_INFO, log_,
+  // Debian's error log begins at this level, and who changed a policy looks
+  // there whether it took.
+  LogLines(level, log_,
            "weir_policy \"" + path_ + "\" changed and is in force");
 }
 
@@ -239,11 +274,13 @@ std::optional<Error> Service::Apply(const Policy& policy) {
     indices.push_back(*index);
   }
   auto next = std::make_shared<const Policy>(policy);
-  if (auto error = guard_->Apply(next, Now())) return error;
+  if (guard_) {
+    if (auto error = guard_->Apply(next, Now())) return error;
+  }
   policy_ = std::move(next);
   indices_ = std::move(indices);
   TellHost(Now());
-  Decided();
+  if (guard_) Decided();
   return std::nullopt;
 }
 

@@ -6,9 +6,14 @@
 //
 // The region is mapped before the fork, by the master, so that workers may run
 // as a user who could not open it.  A worker claims its shard of the region
-// after the fork, and has timers for four things: to wake requests that wait
-// (to the millisecond, and only while some do), to take back what dead workers
-// held, to follow its policy file, and to tell the guard what the host says.
+// after the fork, again and again if there is none, and has timers for four
+// things: to wake requests that wait (to the millisecond, and only while some
+// do), to take back what dead workers held, to follow its policy file, and to
+// tell the guard what the host says.
+//
+// After a reload old workers stay for their last connections, for days where
+// those are websockets.  One that has no request left to guard gives its shard
+// back, and claims one again should another request come.
 
 #ifndef WEIR_ADAPTERS_NGINX_SERVICE_H_
 #define WEIR_ADAPTERS_NGINX_SERVICE_H_
@@ -50,15 +55,21 @@ class Service {
   Result<size_t> Refer(Reference reference);
 
   // Maps the service's region; makes it if there is none.
-  std::optional<Error> Attach();
+  std::optional<Error> Attach(const shm::SegmentAccess& access);
+  // What was there before and could not be used; empty when nothing was.
+  const std::string& replaced() const { return region_->replaced(); }
 
-  // In a worker.  When it fails, requests pass as if weir were off: a service
-  // without protection is better than none.
+  // In a worker.
   void Start(ngx_log_t* log);
   void Stop();
 
-  // Null when Start() failed.
+  // Null while there is none: no region could be mapped, or no shard is free.
+  // Then requests pass as if weir were off: a service without protection is
+  // better than none.
   Guard* guard() { return guard_.get(); }
+  // The same for a request that comes; claims a shard if this worker gave its
+  // own back.
+  Guard* Enter();
   // The index in the policy that is in force now.
   uint16_t resource(size_t reference) const { return indices_[reference]; }
 
@@ -66,6 +77,8 @@ class Service {
   // in this turn of the event loop, but not inside this call.
   void Decided();
   void NoteWaiting(int change) { waiting_ += change; }
+  // Of requests that have a permit.
+  void NoteRunning(int change) { running_ += change; }
 
  private:
   // An event of nginx that calls a member function.  nginx's debug log takes
@@ -78,6 +91,9 @@ class Service {
     void (Service::*call)() = nullptr;
   };
 
+  bool Claim();
+  std::optional<Error> TryToClaim();
+  void GiveBack();
   void Wake();
   void Drain();
   void KeepHouse();
@@ -98,6 +114,8 @@ class Service {
   std::optional<config::PolicyFile> file_;
   std::optional<host::HostFeed> feed_;
   Instant file_due_{};
+  bool is_off_ = false;  // As the log was told.
+  int running_ = 0;
   int waiting_ = 0;  // Requests that the guard has not decided, or not told of.
   Event wake_;
   Event drain_;

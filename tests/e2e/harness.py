@@ -341,6 +341,11 @@ http {{
     def ask_reload(self):
         self._process.send_signal(signal.SIGHUP)
 
+    def ask_end(self):
+        """Ends it, and leaves its folder and its segments."""
+        self._process.send_signal(signal.SIGTERM)
+        self._process.wait(PATIENCE)
+
     def stop(self):
         if self._process and self.alive():
             self._process.send_signal(signal.SIGTERM)
@@ -383,6 +388,22 @@ http {{
             response = connection.getresponse()
             response.text = response.read().decode(errors="replace")
             return response
+
+    def open_http2(self, paths, n=0):
+        """Sends all requests at once through one connection; returns the socket."""
+        def frame(kind, flags, stream, payload=b""):
+            return (len(payload).to_bytes(3, "big") + bytes([kind, flags])
+                    + stream.to_bytes(4, "big") + payload)
+        def text(value):
+            return bytes([len(value)]) + value.encode()
+        s = socket.create_connection(("127.0.0.1", self.port(n)), PATIENCE)
+        data = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0)
+        for i, path in enumerate(paths):
+            # GET, http, the path, an authority; the whole header and no body.
+            block = b"\x82\x86\x04" + text(path) + b"\x01" + text("x")
+            data += frame(1, 5, 2 * i + 1, block)
+        s.sendall(data)
+        return s
 
     def open(self, path, headers="", method="GET", n=0):
         """Sends a request and returns the socket."""

@@ -1,5 +1,6 @@
 """What ngx_http_weir_module does to a request, with real nginx."""
 
+import grp
 import os
 import pathlib
 import re
@@ -163,15 +164,85 @@ criticalty = "vital"
         self.assertNotEqual(status, 0)
         self.assertIn(f"both of the service `{self.service}`", text)
 
-    def test_a_segment_that_is_no_region_refuses_the_start(self):
-        nginx = self.proxy(start=False)
+    def test_the_segment_may_be_read_by_whom_weir_readers_names(self):
         segment = pathlib.Path(f"/dev/shm/weir.{self.service}")
-        segment.write_bytes(b"something else" * 1000)
-        segment.chmod(0o600)
-        with self.assertRaises(AssertionError) as raised:
-            nginx.start()
-        self.assertIn("weir_policy", str(raised.exception))
-        self.assertEqual(segment.read_bytes()[:14], b"something else")
+        for directive, mode in (("", 0o600), ("weir_readers all;", 0o644),
+                                ("weir_readers daemon;", 0o640)):
+            nginx = self.nginx("location / { weir api; }", http=directive + SERVER)
+            self.assertEqual(segment.stat().st_mode & 0o777, mode)
+            if mode == 0o640:
+                self.assertEqual(segment.stat().st_gid, grp.getgrnam("daemon").gr_gid)
+            nginx.ask_end()
+        nginx = self.nginx("", http="weir_readers nobody-such;" + SERVER, start=False)
+        status, text = nginx.check()
+        self.assertNotEqual(status, 0)
+        self.assertIn("there is no group `nobody-such`", text)
+
+
+class UpgradeTest(NginxTest):
+    """A segment that this build cannot use stops no site."""
+
+    def segment(self):
+        return pathlib.Path(f"/dev/shm/weir.{self.service}")
+
+    def make_it_of_another_layout(self):
+        """As another build would have left it: its version is another."""
+        with open(self.segment(), "r+b") as segment:
+            segment.seek(8)
+            segment.write(b"\x01")
+
+    def test_one_that_nobody_uses_is_replaced(self):
+        nginx = self.proxy()
+        nginx.get("/")
+        nginx.ask_end()
+        self.make_it_of_another_layout()
+        nginx = self.proxy(start=False)
+        status, text = nginx.check()
+        self.assertEqual(status, 0)
+        self.assertIn("that nobody uses will be replaced", text)
+        nginx.start()
+        nginx.get("/")
+        self.assertEqual(nginx.logged(1)[0]["decision"], "admit")
+        self.assertEqual(self.counted("offered_total"), 1)
+
+    def test_one_in_use_lets_nginx_start_unguarded_and_loud(self):
+        old = self.proxy()
+        self.make_it_of_another_layout()
+        nginx = self.proxy(start=False)
+        status, text = nginx.check()
+        self.assertEqual(status, 0)
+        self.assertIn("a start would go on without weir", text)
+        nginx.start()
+        self.assertEqual(nginx.get("/").status, 200)
+        self.assertEqual(nginx.logged(1)[0]["decision"], "off")
+        self.assertRegex(nginx.errors(), r"\[alert\].*IS NOT GUARDED")
+        # It may be reconfigured in the meantime, and is guarded when the old one has gone.
+        nginx.reload()
+        self.assertEqual(nginx.errors().count("IS NOT GUARDED"), 2)
+        old.ask_end()
+        nginx.reload()
+        nginx.get("/")
+        self.assertEqual(nginx.logged(2)[1]["decision"], "admit")
+
+    def test_a_reload_that_could_not_guard_any_more_is_refused(self):
+        nginx = self.proxy()
+        workers = nginx.workers()
+        self.make_it_of_another_layout()
+        nginx.ask_reload()
+        until(lambda: "[emerg]" in nginx.errors(), "it is refused")
+        nginx.get("/")
+        self.assertEqual(nginx.workers(), workers)
+        self.assertEqual(nginx.logged(1)[0]["decision"], "admit")
+
+    def test_a_file_that_is_no_region_is_left_alone(self):
+        nginx = self.proxy(start=False)
+        self.segment().write_bytes(b"something else" * 1000)
+        self.segment().chmod(0o600)
+        self.assertIn("a start would go on without weir", nginx.check()[1])
+        nginx.start()
+        self.assertEqual(nginx.get("/").status, 200)
+        self.assertIn("IS NOT GUARDED", nginx.errors())
+        self.assertEqual(self.segment().read_bytes()[:14], b"something else")
 
 
 class DecisionTest(NginxTest):

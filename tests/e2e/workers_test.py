@@ -4,10 +4,12 @@ import os
 import pathlib
 import pwd
 import signal
+import socket
+import subprocess
 import time
 import unittest
 
-from harness import Flood, Nginx, Service, drained, region, until
+from harness import BUILD, Flood, Nginx, Service, drained, region, until
 import runner
 
 POLICY = """service = "{service}"
@@ -43,7 +45,8 @@ FIXED = "floor = {n}\nceiling = {n}"
 class WorkersTest(unittest.TestCase):
     serial = 0
 
-    def nginx(self, workers, limit, backend_workers=1000, more="", **options):
+    def nginx(self, workers, limit, backend_workers=1000, more="", start=True,
+              **options):
         WorkersTest.serial += 1
         self.service = f"e2e-w-{os.getpid()}-{WorkersTest.serial}"
         self.backend = Service(backend_workers)
@@ -52,7 +55,7 @@ class WorkersTest(unittest.TestCase):
         nginx = Nginx(SERVER % (self.backend.address, more),
                       {"shop.toml": self.policy()}, workers=workers, **options)
         self.addCleanup(nginx.stop)
-        return nginx.start()
+        return nginx.start() if start else nginx
 
     def policy(self, **changes):
         return POLICY.format(service=self.service, limit=changes.get("limit", self.limit))
@@ -83,6 +86,17 @@ class LimitTest(WorkersTest):
 
     def test_four_workers_share_one_limit(self):
         self.share(4)
+
+    def test_an_idle_worker_gives_its_spare_places_to_a_busy_one(self):
+        # Nine requests through one connection, so one worker, need all places.
+        nginx = self.nginx(2, FIXED.format(n=9), more="""}
+  server { listen 127.0.0.1:{port1} http2;
+    location / { weir api; proxy_pass http://service; }""")
+        with Flood(nginx.port(), "/work?ms=2", clients=8) as flood:
+            until(lambda: len(flood.results) > 300, "both workers have had places")
+        drained(self.service)
+        self.addCleanup(nginx.open_http2(["/hold"] * 9, n=1).close)
+        until(lambda: self.backend.held() == 9, "all nine run")
 
     def test_workers_of_another_user_share_the_region(self):
         if os.getuid() != 0:
@@ -187,7 +201,9 @@ class ReloadTest(WorkersTest):
             return {row["limit"] for row in nginx.access()[-8:]} == {"5"}
         until(all_follow, "both workers apply the new limit")
         self.assertEqual(nginx.workers(), workers)
+        # One of them at the level from which Debian's log begins.
         until(lambda: nginx.errors().count("changed and is in force") == 2, "both say so")
+        self.assertRegex(nginx.errors(), r"\[error\].*changed and is in force")
 
     def test_a_bad_file_is_complained_of_once_and_the_old_policy_stays(self):
         nginx = self.nginx(2, FIXED.format(n=3))
@@ -217,6 +233,87 @@ class ReloadTest(WorkersTest):
         until(followed, "the new policy is in force")
         self.assertEqual(nginx.get("/").status, 200)
         self.assertEqual(nginx.get("/p").status, 503)
+
+
+class ShardTest(WorkersTest):
+    """Who has no shard does not guard; so shards come back, and are tried for again."""
+
+    def hold_all(self, policy):
+        holder = subprocess.Popen([BUILD / "tests/e2e/shard_holder", policy],
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.addCleanup(holder.communicate)
+        self.assertGreater(int(holder.stdout.readline()), 60)
+        return holder
+
+    def test_a_worker_without_a_shard_claims_one_when_there_is_one(self):
+        nginx = self.nginx(2, FIXED.format(n=3), start=False)
+        holder = self.hold_all(nginx.folder / "shop.toml")
+        nginx.start()
+        self.assertEqual(nginx.get("/").status, 200)
+        self.assertEqual(nginx.logged(1)[0]["decision"], "off")
+        self.assertEqual(nginx.errors().count("weir is off in this worker"), 2)
+        holder.communicate()
+        until(lambda: nginx.errors().count("weir is on in this worker") == 2, "both are on")
+        nginx.get("/")
+        self.assertEqual(nginx.logged(2)[1]["decision"], "admit")
+        self.assertEqual({w["pid"] for w in region(self.service)["workers"]},
+                         set(nginx.workers()))
+
+    def upgraded(self, nginx):
+        s = nginx.open("/upgrade", "Upgrade: echo\r\nConnection: upgrade\r\n")
+        self.addCleanup(s.close)
+        self.assertIn(b"101", s.recv(4096))
+        return s
+
+    MORE = """location /upgrade { weir api; proxy_set_header Upgrade $http_upgrade;
+        proxy_set_header Connection upgrade; proxy_pass http://service; }"""
+
+    def only_new_workers(self, nginx, old):
+        until(lambda: len(set(nginx.workers()) - old) == 1, "a new worker")
+        new = set(nginx.workers()) - old
+        until(lambda: {w["pid"] for w in region(self.service)["workers"]} == new,
+              "the old ones have given their shards back")
+
+    def test_old_workers_that_only_have_websockets_give_their_shards_back(self):
+        nginx = self.nginx(1, FIXED.format(n=3), more=self.MORE)
+        sockets, old = [], set()
+        for _ in range(3):
+            sockets.append(self.upgraded(nginx))
+            old |= set(nginx.workers())
+            nginx.ask_reload()
+            self.only_new_workers(nginx, old)
+        for s in sockets:
+            s.sendall(b"hello")
+            self.assertEqual(s.recv(100), b"hello")
+        self.assertEqual(nginx.get("/").status, 200)
+
+    def test_a_late_request_in_an_old_worker_is_guarded(self):
+        nginx = self.nginx(1, FIXED.format(n=3), more=self.MORE)
+        self.upgraded(nginx)
+        late = socket.create_connection(("127.0.0.1", nginx.port()))
+        self.addCleanup(late.close)
+        body = nginx.open("/work?ms=0", "Content-Length: 6\r\n", method="POST")
+        self.addCleanup(body.close)
+        late.sendall(b"GET /late HTTP/1.1\r\nHost: x\r\n")
+        body.sendall(b"123")
+        time.sleep(.1)
+        old = set(nginx.workers())
+        nginx.ask_reload()
+        self.only_new_workers(nginx, old)
+        before = self.offered()
+        late.sendall(b"\r\n")
+        self.assertIn(b"200", late.recv(1000))
+        body.sendall(b"456")
+        self.assertIn(b"200", body.recv(1000))
+        self.assertEqual(self.offered(), before + 2)
+        self.only_new_workers(nginx, old)
+
+    def test_a_check_says_when_there_may_be_more_workers_than_shards(self):
+        nginx = self.nginx(1000, FIXED.format(n=3), start=False)
+        status, text = nginx.check()
+        self.assertEqual(status, 0)
+        self.assertRegex(text, r"1000 workers, and after a reload as many old ones, are more "
+                               r"than the \d+ that weir guards at a time")
 
 
 class DeathTest(WorkersTest):
