@@ -183,6 +183,8 @@ int Run(const Options& options) {
   const sim::Algorithm weir =
       sim::Weir("weir", std::make_shared<const Policy>(*policy), false,
                 options.guard_workers);
+  // What is played for real stands behind nginx.
+  scenario->seat = scenario::Seat::kProxy;
   std::vector<json> simulated;
   std::vector<json> real;
   for (int i = 0; i < options.seeds; ++i) {
