@@ -298,6 +298,11 @@ std::optional<Duration> ParseBudget(std::string_view name,
                                     std::string_view text) {
   if (name == "grpc-timeout") return ParseGrpcTimeout(text);
   if (name.ends_with("-ms")) return ParseMilliseconds(text);
+  // What programs write most; the whole grammar takes four times as long.
+  if (text.ends_with("ms") && text.size() <= 10) {
+    const auto count = ParseDigits(text.substr(0, text.size() - 2));
+    if (count) return Times(*count, std::chrono::milliseconds(1));
+  }
   const Result<Duration> parsed = config::ParseDuration(text);
   return parsed ? std::optional(*parsed) : std::nullopt;
 }

@@ -1,6 +1,7 @@
 #include "request.h"
 
 #include <algorithm>
+#include <array>
 #include <new>
 #include <utility>
 
@@ -22,17 +23,14 @@ class RequestProperties final : public http::Properties {
 
   std::optional<std::string_view> Header(std::string_view name,
                                          int nth) override {
-    // Most names that are asked for are not there, and that costs no walk.
-    if ((Marks() & Mark(name)) == 0) return std::nullopt;
     for (const ngx_list_part_t* part = &r_->headers_in.headers.part;
          part != nullptr; part = part->next) {
       const auto* headers = static_cast<const ngx_table_elt_t*>(part->elts);
       for (ngx_uint_t i = 0; i < part->nelts; ++i) {
-        if (headers[i].key.len == name.size() &&
-            ngx_memcmp(headers[i].lowcase_key, name.data(), name.size()) == 0 &&
-            nth-- == 0) {
-          return View(headers[i].value);
-        }
+        const std::string_view key(
+            reinterpret_cast<const char*>(headers[i].lowcase_key),
+            headers[i].key.len);
+        if (key == name && nth-- == 0) return View(headers[i].value);
       }
     }
     return std::nullopt;
@@ -51,29 +49,7 @@ class RequestProperties final : public http::Properties {
   }
 
  private:
-  // One bit of 64, by what differs most between the names of headers.
-  static uint64_t Mark(std::string_view name) {
-    if (name.empty()) return 1;
-    const auto first = static_cast<uint8_t>(name.front());
-    return uint64_t{1} << ((name.size() + 23 * size_t{first}) % 64);
-  }
-
-  // The marks of all headers.
-  uint64_t Marks() {
-    if (marks_ != 0) return marks_;
-    for (const ngx_list_part_t* part = &r_->headers_in.headers.part;
-         part != nullptr; part = part->next) {
-      const auto* headers = static_cast<const ngx_table_elt_t*>(part->elts);
-      for (ngx_uint_t i = 0; i < part->nelts; ++i) {
-        marks_ |= Mark({reinterpret_cast<const char*>(headers[i].lowcase_key),
-                        headers[i].key.len});
-      }
-    }
-    return marks_;
-  }
-
   ngx_http_request_t* r_;
-  uint64_t marks_ = 0;  // 0: not looked at yet.
 };
 
 // Whether the peer's headers are believed.  Who can connect to a unix socket
