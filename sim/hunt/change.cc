@@ -62,6 +62,22 @@ void SetLength(Scenario& s, size_t i, Duration length) {
   }
 }
 
+// Not below what callers and service need to come to an end of anything: a
+// shorter world is lost by its edges.
+void Shorten(Scenario& s, size_t i, Duration length) {
+  const Duration least =
+      std::max<Duration>(4 * s.deadline, std::chrono::seconds(2));
+  const Duration now = s.phases[i].duration;
+  SetLength(s, i, std::min(now, std::max(Rounded(length), least)));
+}
+
+// The last phase is as long as a deadline, whatever that is now.
+bool FinishChanged(World& world) {
+  Scenario& s = world.scenario;
+  if (s.phases.back().name == kEnd) s.phases.back().duration = s.deadline;
+  return Finish(world) && Playable(world.scenario);
+}
+
 void RemoveStage(Scenario& s, size_t i) {
   Tier& tier = s.tiers[0];
   tier.stages.erase(tier.stages.begin() + static_cast<std::ptrdiff_t>(i));
@@ -136,14 +152,13 @@ std::vector<Step> Steps(const World& world) {
     add([i](Scenario& s) { SimplerSpan(s.tiers[0].stages[i].time); });
   }
   for (size_t i = now.phases.size(); i-- > 0;) {
+    if (now.phases[i].name == kEnd) continue;
     add([i](Scenario& s) {
-      if (s.phases.size() > 1) SetLength(s, i, {});
+      if (s.phases.size() > 2) SetLength(s, i, {});
     });
     add([i](Scenario& s) { s.phases[i].shape = Phase::Shape::kConstant; });
-    add([i](Scenario& s) {
-      SetLength(s, i, Rounded(s.phases[i].duration / 2));
-    });
-    add([i](Scenario& s) { SetLength(s, i, Rounded(s.phases[i].duration)); });
+    add([i](Scenario& s) { Shorten(s, i, s.phases[i].duration / 2); });
+    add([i](Scenario& s) { Shorten(s, i, s.phases[i].duration); });
     add([i](Scenario& s) {
       Phase& phase = s.phases[i];
       phase.load = Rounded(phase.load);
@@ -292,7 +307,7 @@ World Minimise(const World& world, double least, const LossOf& loss_of) {
       if (i >= steps.size()) break;
       World candidate = best;
       steps[i](candidate);
-      if (!Finish(candidate) || !Playable(candidate.scenario) ||
+      if (!FinishChanged(candidate) ||
           (candidate.text == best.text &&
            candidate.guard_workers == best.guard_workers &&
            candidate.told_workers == best.told_workers)) {
@@ -312,7 +327,7 @@ World Mutate(const World& world, scenario::Random& random) {
   for (uint64_t i = 0, times = 1 + random.Below(3); i < times; ++i) {
     mutator.Change();
   }
-  return Finish(changed) && Playable(changed.scenario) ? changed : world;
+  return FinishChanged(changed) ? changed : world;
 }
 
 }  // namespace weir::hunt

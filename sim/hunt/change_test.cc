@@ -46,6 +46,11 @@ TEST(ChangeTest, WhatDoesNotMatterIsLeftOut) {
   EXPECT_TRUE(s.tiers[0].changes.empty());
   EXPECT_TRUE(s.tiers[0].pauses.empty());
   EXPECT_EQ(s.timeout, s.deadline);
+  // But for what a world needs to be judged by more than its edges.
+  ASSERT_EQ(s.phases.size(), 2u);
+  EXPECT_GE(s.phases[0].duration, 4 * s.deadline);
+  EXPECT_EQ(s.phases[1].name, kEnd);
+  EXPECT_EQ(s.phases[1].duration, s.deadline);
 }
 
 TEST(ChangeTest, MutantsArePlayableAndDifferent) {

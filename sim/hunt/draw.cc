@@ -25,9 +25,6 @@ using scenario::Stage;
 // Chosen: far from the streams of what is played under the same seed.
 constexpr uint64_t kWorlds = uint64_t{1} << 40;
 
-// In which nobody asks any more.
-constexpr std::string_view kEnd = "end";
-
 // Three digits, so that files can be read by people.
 double Digits(double number) {
   if (number <= 0) return number;

@@ -32,6 +32,9 @@ struct World {
 // The phase that begins when whatever disturbed the service is over and it has
 // had kSettle to come back; worlds without a disturbance have none.
 inline constexpr std::string_view kAfter = "after";
+// The last one, a deadline long: nobody asks any more, and what was asked for
+// last is answered.
+inline constexpr std::string_view kEnd = "end";
 
 // Most attempts that a world is expected to make, by which its length is cut.
 // Chosen: some tenth of a second for a run.
