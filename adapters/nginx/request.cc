@@ -467,7 +467,7 @@ bool EndsAnswer(const ngx_http_request_t* r, const ngx_buf_t& buffer) {
 void SayWhoRefused(ngx_http_request_t* r) {
   if (r->headers_out.status != NGX_HTTP_INTERNAL_SERVER_ERROR) return;
   const Contexts* const all = FindContexts(r);
-  if (all == nullptr) return;
+  if (all == nullptr || all->newest == nullptr) return;
   const Context& newest = *all->newest;
   if (newest.request->parent != r || newest.state != State::kShed) return;
   r->headers_out.status = static_cast<ngx_uint_t>(newest.answer.status);
