@@ -93,7 +93,8 @@ std::optional<ZonedTime> ParseLocalTime(std::string_view text) {
   return ZonedTime{*days + *clock - *zone, *zone};
 }
 
-// Seconds with up to nine decimals, as nginx writes its times: "0.123".
+// Seconds with one to nine decimals, as nginx writes its times: "0.123".  One
+// without is another program's, which may count in anything.
 std::optional<Duration> ParseSeconds(std::string_view text) {
   int64_t whole = 0;
   const auto read =
@@ -105,10 +106,8 @@ std::optional<Duration> ParseSeconds(std::string_view text) {
   }
   text.remove_prefix(static_cast<size_t>(read.ptr - text.data()));
   Duration value = seconds(whole);
-  if (!TakeText(text, ".")) {
-    return text.empty() ? std::optional(value) : std::nullopt;
-  }
-  if (text.empty() || text.size() > 9) return std::nullopt;
+  if (!TakeText(text, ".") || text.empty() || text.size() > 9)
+    return std::nullopt;
   int64_t unit = 1'000'000'000;
   for (const char c : text) {
     if (c < '0' || c > '9') return std::nullopt;
@@ -159,6 +158,11 @@ const std::string_view kWeirLogFormat =
 const std::string_view kCombinedLogFormat =
     "$remote_addr - $remote_user [$time_local] \"$request\" $status "
     "$body_bytes_sent \"$http_referer\" \"$http_user_agent\"";
+
+const std::string_view kMainLogFormat =
+    "$remote_addr - $remote_user [$time_local] \"$request\" $status "
+    "$body_bytes_sent \"$http_referer\" \"$http_user_agent\" "
+    "\"$http_x_forwarded_for\"";
 
 LogFormat::Field LogFormat::FieldOf(std::string_view name,
                                     std::string_view client) {
@@ -331,8 +335,17 @@ std::optional<LogEntry> LogFormat::Read(std::string_view line,
     const std::string_view value = rest.substr(0, end);
     if (!Take(part.field, value, entry)) {
       if (why != nullptr) {
-        *why =
-            fmt::format("${} cannot be `{}`", part.name, value.substr(0, 40));
+        const bool whole =
+            !value.empty() &&
+            value.find_first_not_of("0123456789") == std::string_view::npos;
+        const bool seconds = part.field == Field::kMsec ||
+                             part.field == Field::kRequestTime ||
+                             part.field == Field::kUpstreamTime;
+        *why = fmt::format(
+            "${} cannot be `{}`{}", part.name, value.substr(0, 40),
+            whole && seconds ? ": nginx writes seconds with decimals, as "
+                               "0.020, so the unit of this one is not known"
+                             : "");
       }
       return std::nullopt;
     }
@@ -359,6 +372,14 @@ std::optional<ZonedTime> ParseIsoTime(std::string_view text) {
   const auto days = Days(*year, *month, *day);
   if (!clock || !zone || !days) return std::nullopt;
   return ZonedTime{*days + *clock - *zone, *zone};
+}
+
+std::string FormatZone(Duration zone) {
+  if (zone == Duration{}) return "UTC";
+  const auto all = std::chrono::abs(std::chrono::round<minutes>(zone)).count();
+  std::string text =
+      fmt::format("UTC{}{}", zone < Duration{} ? '-' : '+', all / 60);
+  return all % 60 == 0 ? text : fmt::format("{}:{:02}", text, all % 60);
 }
 
 std::string FormatLogTime(Duration utc, Duration zone) {

@@ -36,8 +36,10 @@ struct LogEntry {
 extern const std::string_view kWeirLogFormat;
 // The same without the variables of nginx's weir module.
 extern const std::string_view kPlainLogFormat;
-// What nginx writes by itself.  It has no times.
+// What nginx writes by itself, and as the nginx.conf of its packages names
+// `main`.  They have no times.
 extern const std::string_view kCombinedLogFormat;
+extern const std::string_view kMainLogFormat;
 
 class LogFormat {
  public:
@@ -97,6 +99,9 @@ struct ZonedTime {
   Duration zone{};
 };
 std::optional<ZonedTime> ParseIsoTime(std::string_view text);
+
+// "UTC", "UTC+2", "UTC-9:30".
+std::string FormatZone(Duration zone);
 
 // "2024-05-01 12:00:00", with tenths when there are any.
 std::string FormatLogTime(Duration utc, Duration zone);

@@ -40,6 +40,38 @@ TEST(AccessLogTest, CombinedIsUnderstood) {
   EXPECT_FALSE(entry->request_time);
 }
 
+TEST(AccessLogTest, TheFormatOfNginxsPackagesIsUnderstood) {
+  const auto entry =
+      Format(kMainLogFormat)
+          .Read(
+              "10.1.2.3 - - [01/May/2024:14:00:00 +0200] \"GET /a HTTP/1.1\" "
+              "200 612 \"-\" \"curl/7.88.1\" \"192.0.2.1, 10.0.0.1\"",
+              nullptr);
+  ASSERT_TRUE(entry);
+  EXPECT_EQ(entry->ended, kNoon);
+  EXPECT_EQ(entry->path, "/a");
+}
+
+// Apache's %D counts microseconds, its %T seconds; nginx always has decimals.
+TEST(AccessLogTest, ATimeWithoutDecimalsHasNoKnownUnit) {
+  const LogFormat format = Format("$msec $uri $request_time");
+  EXPECT_TRUE(format.Read("1714564800.250 / 0.020", nullptr));
+  EXPECT_EQ(WhyNot(format, "1714564800.250 / 20"),
+            "$request_time cannot be `20`: nginx writes seconds with decimals, "
+            "as 0.020, so the unit of this one is not known");
+  EXPECT_EQ(WhyNot(format, "1714564800 / 0.020").substr(0, 29),
+            "$msec cannot be `1714564800`:");
+  EXPECT_FALSE(
+      Format("$msec $uri $upstream_response_time").Read("1.000 / 20", nullptr));
+}
+
+TEST(AccessLogTest, AZoneIsWrittenInHoursAndMinutes) {
+  EXPECT_EQ(FormatZone({}), "UTC");
+  EXPECT_EQ(FormatZone(std::chrono::hours(9)), "UTC+9");
+  EXPECT_EQ(FormatZone(std::chrono::minutes(330)), "UTC+5:30");
+  EXPECT_EQ(FormatZone(-std::chrono::minutes(570)), "UTC-9:30");
+}
+
 TEST(AccessLogTest, TheRecommendedFormatHasAllThereIsToKnow) {
   const auto entry = Format(kWeirLogFormat)
                          .Read(

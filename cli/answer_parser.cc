@@ -5,14 +5,10 @@
 #include <chrono>
 #include <cstdint>
 
+#include "weir/text.h"
+
 namespace weir::cli {
 namespace {
-
-bool EqualsIgnoringCase(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) {
-    return (x >= 'A' && x <= 'Z' ? x + 32 : x) == y;
-  });
-}
 
 int64_t ToNumber(std::string_view text) {
   int64_t value = 0;
@@ -53,12 +49,12 @@ void AnswerParser::EndHeader() {
 }
 
 void AnswerParser::Header() {
-  if (EqualsIgnoringCase(field_, "weir-reason")) {
-    answer_.weir_reason = true;
-  } else if (EqualsIgnoringCase(field_, "weir-service-us")) {
+  if (text::EqualsIgnoringCase(field_, "weir-reason")) {
+    answer_.reason = value_.empty() ? "unknown" : value_;
+  } else if (text::EqualsIgnoringCase(field_, "weir-service-us")) {
     answer_.service = std::chrono::microseconds(
         std::clamp<int64_t>(ToNumber(value_), 0, int64_t{3600} * 1'000'000));
-  } else if (EqualsIgnoringCase(field_, "retry-after")) {
+  } else if (text::EqualsIgnoringCase(field_, "retry-after")) {
     answer_.retry_after =
         std::chrono::seconds(std::clamp<int64_t>(ToNumber(value_), 0, 3600));
   }
@@ -80,8 +76,9 @@ http_parser_settings AnswerParser::MakeSettings() {
     return 0;
   };
   settings.on_headers_complete = [](http_parser* p) {
-    Of(p).EndHeader();
-    return 0;
+    AnswerParser& self = Of(p);
+    self.EndHeader();
+    return self.bodiless_ ? 1 : 0;
   };
   settings.on_message_complete = [](http_parser* p) {
     AnswerParser& self = Of(p);

@@ -16,13 +16,13 @@ namespace weir::cli {
 // What an answer says.
 struct Answer {
   int status = 0;
-  bool weir_reason = false;
+  std::string reason{};  // weir's, when it refused.
   Duration service{};
   Duration retry_after{};
   bool keep = false;
 
   StormOutcome outcome() const {
-    if (weir_reason || status == 429 || status == 503) {
+    if (!reason.empty() || status == 429 || status == 503) {
       return StormOutcome::kShed;
     }
     return status >= 200 && status < 400 ? StormOutcome::kAnswered
@@ -38,6 +38,9 @@ class AnswerParser {
   AnswerParser& operator=(const AnswerParser&) = delete;
 
   void Reset();
+
+  // Whether answers bring no body although they say so: those to HEAD.
+  void set_bodiless(bool bodiless) { bodiless_ = bodiless; }
 
   // False: this is no HTTP.  An empty view means the end of the stream.
   bool Feed(std::string_view bytes);
@@ -59,6 +62,7 @@ class AnswerParser {
   std::string field_;
   std::string value_;
   bool in_value_ = false;
+  bool bodiless_ = false;
   bool complete_ = false;
   bool started_ = false;
 };

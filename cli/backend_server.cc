@@ -12,6 +12,7 @@
 #include <charconv>
 
 #include "weir/host/clock.h"
+#include "weir/text.h"
 
 namespace weir::cli {
 namespace {
@@ -25,12 +26,6 @@ constexpr size_t kMaxHeaderBytes = 64 * 1024;
 // than the one known belongs to another run.  Chosen: longer than requests wait
 // before they get here, shorter than people take to start the next run.
 constexpr Duration kOtherRun = std::chrono::seconds(5);
-
-bool EqualsIgnoringCase(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) {
-    return (x >= 'A' && x <= 'Z' ? x + 32 : x) == y;
-  });
-}
 
 template <typename T>
 std::optional<T> ParseNumber(std::string_view text) {
@@ -91,9 +86,9 @@ struct BackendServer::Connection {
   }
 
   void EndHeader() {
-    if (EqualsIgnoringCase(field, "weir-request")) {
+    if (text::EqualsIgnoringCase(field, "weir-request")) {
       number = ParseNumber<uint64_t>(value);
-    } else if (EqualsIgnoringCase(field, "weir-at")) {
+    } else if (text::EqualsIgnoringCase(field, "weir-at")) {
       at_ms = ParseNumber<int64_t>(value);
     }
     field.clear();

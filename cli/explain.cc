@@ -71,7 +71,8 @@ Result<Request> ReadRequest(const Options& options, const Policy& policy,
 int RunExplain(const Options& options) {
   const auto policy = config::LoadPolicy(options.policy);
   if (!policy) {
-    std::fputs(policy.complaints().Print().c_str(), stderr);
+    std::fputs(policy.complaints().Print("nothing was decided").c_str(),
+               stderr);
     return kWrongInput;
   }
   const Instant now = Now();

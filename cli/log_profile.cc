@@ -4,6 +4,7 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <charconv>
 #include <string>
 
 #include "weir/scenario/random.h"
@@ -45,6 +46,46 @@ bool LooksLikeKey(std::string_view part) {
 bool IsAllowed(char c) {
   return IsDigit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
          c == '.' || c == '_' || c == '-';
+}
+
+// The byte of an escape at the front of `text`, as callers write it ("%D0") or
+// nginx does ("\\xD0"), and its length; 0: there is none.
+struct Escape {
+  int byte = 0;
+  size_t length = 0;
+};
+Escape EscapeOf(std::string_view text) {
+  const size_t mark = text.starts_with('%')     ? 1
+                      : text.starts_with("\\x") ? 2
+                                                : 0;
+  Escape escape;
+  if (mark == 0 || text.size() < mark + 2) return escape;
+  const char* digits = text.data() + mark;
+  const auto read = std::from_chars(digits, digits + 2, escape.byte, 16);
+  if (read.ec == std::errc() && read.ptr == digits + 2)
+    escape.length = mark + 2;
+  return escape;
+}
+
+// The start of a part of a path, not cut within a character: neither within an
+// escape nor between those of one UTF-8 character.
+std::string_view Start(std::string_view part) {
+  // Chosen: no name of a kind of request is longer than this.
+  constexpr size_t kMost = 40;
+  size_t end = 0;
+  while (end < part.size()) {
+    size_t next = end + std::max<size_t>(EscapeOf(part.substr(end)).length, 1);
+    for (;;) {
+      const Escape more = EscapeOf(part.substr(next));
+      if (next == end + 1 || more.length == 0 || (more.byte & 0xc0) != 0x80) {
+        break;
+      }
+      next += more.length;
+    }
+    if (next > kMost) break;
+    end = next;
+  }
+  return part.substr(0, end);
 }
 
 }  // namespace
@@ -208,8 +249,7 @@ void RouteOfPath(std::string_view path, std::string& route) {
       route += '_';
       continue;
     }
-    // Chosen: no name of a kind of request is longer than this.
-    for (const char c : part.substr(0, 40)) route += IsAllowed(c) ? c : '_';
+    for (const char c : Start(part)) route += IsAllowed(c) ? c : '_';
   }
   if (route.empty()) route = "/";
 }

@@ -1,9 +1,16 @@
 // weir: everything that a person types.
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <exception>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "command.h"
+#include "help.h"
+#include "spelling.h"
+#include "terminal.h"
 #include "version.h"
 
 namespace weir::cli {
@@ -11,6 +18,8 @@ namespace {
 
 int Main(int argc, char** argv) {
   CLI::App app("Overload control for services.", "weir");
+  app.formatter(std::make_shared<HelpFormatter>(
+      static_cast<size_t>(std::clamp(TerminalSize(stdout).columns, 30, 80))));
   app.set_version_flag("--version", kVersion, "Print version and commit");
   app.require_subcommand(1);
   app.fallthrough(false);
@@ -39,6 +48,10 @@ int Main(int argc, char** argv) {
   AddUpCommand(app, action);
   AddVerifyCommand(app, action);
 
+  if (const auto unknown = FindUnknownWord(
+          app, std::vector<std::string>(argv + 1, argv + argc))) {
+    return Fail(kWrongInput, *unknown);
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <thread>
 
+#include "access_log.h"
+
 namespace weir::cli {
 namespace {
 
@@ -57,31 +59,29 @@ constexpr std::string_view kServer = R"(  server {{
     listen 127.0.0.1:{port} backlog=4096;
     proxy_set_header Connection "";
     proxy_set_header Host {address};
-    location / {{
-      weir {resource};
-      proxy_pass http://{name};
-    }}
-{more}  }}
+{locations}  }}
 )";
 
-constexpr std::string_view kHealth = R"(    location = /healthz {{
+constexpr std::string_view kLocation = R"(    location {match} {{
       weir {resource};
       proxy_pass http://{name};
     }}
 )";
 
 std::string ServerText(std::string_view name, const NginxConf::Door& door,
-                       std::string_view resource, std::string_view health) {
+                       const std::string& locations) {
   using fmt::arg;
-  std::string more;
-  if (!health.empty()) {
-    more = fmt::format(kHealth, arg("resource", health), arg("name", name));
-  }
   return fmt::format(kUpstream, arg("name", name),
                      arg("address", door.upstream)) +
          fmt::format(kServer, arg("port", door.port),
-                     arg("address", door.upstream), arg("resource", resource),
-                     arg("name", name), arg("more", more));
+                     arg("address", door.upstream),
+                     arg("locations", locations));
+}
+
+std::string Location(std::string_view match, std::string_view resource,
+                     std::string_view name) {
+  return fmt::format(kLocation, fmt::arg("match", match),
+                     fmt::arg("resource", resource), fmt::arg("name", name));
 }
 
 bool IsProgram(const fs::path& path) {
@@ -115,8 +115,29 @@ std::string NginxConf::Text() const {
       arg("user", root ? "user root;\n" : ""), arg("workers", workers),
       arg("files", files), arg("connections", files / 2),
       arg("policy", NginxQuoted(policy)));
-  text += ServerText("protected", guarded, resource, health);
-  if (unguarded) text += ServerText("unprotected", *unguarded, "off", "");
+  if (!log.empty()) {
+    text += fmt::format("  log_format weir '{}';\n", kWeirLogFormat);
+  }
+  std::string server =
+      log.empty() ? ""
+                  : fmt::format("    access_log {} weir;\n", NginxQuoted(log));
+  const auto has = [this](std::string_view path) {
+    return std::any_of(
+        routes.begin(), routes.end(),
+        [path](const Route& route) { return route.path == path; });
+  };
+  if (!has("/")) server += Location("/", resource, "protected");
+  for (const Route& route : routes) {
+    server += Location(NginxQuoted(route.path), route.resource, "protected");
+  }
+  if (!health.empty() && !has("/healthz")) {
+    server += Location("= /healthz", health, "protected");
+  }
+  text += ServerText("protected", guarded, server);
+  if (unguarded) {
+    text += ServerText("unprotected", *unguarded,
+                       Location("/", "off", "unprotected"));
+  }
   return text + "}\n";
 }
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "weir/result.h"
 
@@ -25,6 +26,13 @@ struct NginxConf {
 
   std::string resource;  // What requests are, by the policy, and
   std::string health;    // what /healthz is; empty: like the others.
+  // Paths that are something else than `resource`, with all below them.
+  struct Route {
+    std::string path;      // Begins with '/'.
+    std::string resource;  // Or "off".
+  };
+  std::vector<Route> routes{};
+  std::string log{};  // Of the guarded port, as weir replay reads it; or none.
 
   struct Door {
     uint16_t port = 0;

@@ -70,6 +70,33 @@ TEST(NginxConfTest, TheUnguardedPortHasItsOwnUpstreamAndNoWeir) {
   EXPECT_THAT(text.substr(second), Not(HasSubstr("weir health;")));
 }
 
+TEST(NginxConfTest, EachRouteIsALocationOfItsResource) {
+  NginxConf conf = Example();
+  conf.routes = {{"/checkout", "checkout"}, {"/static", "off"}};
+  const std::string text = conf.Text();
+  EXPECT_THAT(text,
+              HasSubstr("location \"/checkout\" {\n      weir checkout;"));
+  EXPECT_THAT(text, HasSubstr("location \"/static\" {\n      weir off;"));
+  EXPECT_THAT(text, HasSubstr("location / {\n      weir api;"));
+  EXPECT_THAT(text, HasSubstr("location = /healthz {\n      weir health;"));
+  conf.routes = {{"/", "shop"}, {"/healthz", "off"}};
+  EXPECT_THAT(conf.Text(), Not(HasSubstr("weir api;")));
+  EXPECT_THAT(conf.Text(), Not(HasSubstr("weir health;")));
+}
+
+TEST(NginxConfTest, TheLogIsOfTheGuardedPortInTheFormatOfReplay) {
+  NginxConf conf = Example();
+  EXPECT_THAT(conf.Text(), Not(HasSubstr("log_format")));
+  conf.log = "/tmp/access.log";
+  conf.unguarded = {.port = 8002, .upstream = "127.0.0.1:9002"};
+  const std::string text = conf.Text();
+  EXPECT_THAT(text, HasSubstr("log_format weir '$remote_addr [$msec]"));
+  const size_t log = text.find("access_log \"/tmp/access.log\" weir;");
+  ASSERT_NE(log, std::string::npos);
+  EXPECT_LT(log, text.find("listen 127.0.0.1:8002"));
+  EXPECT_EQ(text.find("access_log \"/tmp", log + 1), std::string::npos);
+}
+
 TEST(NginxConfTest, OpenFilesBoundConnections) {
   NginxConf conf = Example();
   EXPECT_THAT(conf.Text(), HasSubstr("worker_connections 500;"));

@@ -11,18 +11,13 @@
 #include "weir/config/units.h"
 #include "weir/scenario/capacity.h"
 #include "weir/scenario/report.h"
+#include "weir/text.h"
 
 namespace weir::cli {
 namespace {
 
 using scenario::Scenario;
 using scenario::Tier;
-
-std::string_view Trim(std::string_view text) {
-  while (text.starts_with(' ')) text.remove_prefix(1);
-  while (text.ends_with(' ')) text.remove_suffix(1);
-  return text;
-}
 
 Result<GoalBound> ParseBound(std::string_view text) {
   GoalBound bound{.text = std::string(text)};
@@ -33,8 +28,8 @@ Result<GoalBound> ParseBound(std::string_view text) {
     return Error{fmt::format(
         "`{}` is no bound; write NAME>=VALUE or NAME<=VALUE", text)};
   }
-  const std::string_view name = Trim(text.substr(0, at));
-  const std::string_view value = Trim(text.substr(at + 2));
+  const std::string_view name = text::Trim(text.substr(0, at));
+  const std::string_view value = text::Trim(text.substr(at + 2));
   if (name == "p50" || name == "p99" || name == "p999") {
     const auto duration = config::ParseDuration(value);
     if (!duration) {
@@ -75,7 +70,7 @@ Result<std::vector<GoalBound>> ParseGoal(std::string_view text) {
   std::vector<GoalBound> goal;
   while (true) {
     const size_t comma = text.find(',');
-    auto bound = ParseBound(Trim(text.substr(0, comma)));
+    auto bound = ParseBound(text::Trim(text.substr(0, comma)));
     if (!bound) return bound.error();
     goal.push_back(*std::move(bound));
     if (comma == std::string_view::npos) return goal;

@@ -200,9 +200,11 @@ void Reader::PrintBroken() const {
 
 Result<std::vector<LogFormat>> Formats(const Options& options) {
   std::vector<std::string_view> texts = {kWeirLogFormat, kPlainLogFormat,
-                                         kCombinedLogFormat};
+                                         kCombinedLogFormat, kMainLogFormat};
   if (options.format == "combined") {
     texts = {kCombinedLogFormat};
+  } else if (options.format == "main") {
+    texts = {kMainLogFormat};
   } else if (options.format == "weir") {
     texts = {kWeirLogFormat, kPlainLogFormat};
   } else if (!options.format.empty()) {
@@ -398,9 +400,10 @@ void AddReplayCommand(CLI::App& app, Action& action) {
       ->required()
       ->type_name("FILE");
   command
-      ->add_option("--format", options->format,
-                   "combined, weir, or the text of your log_format; tried in "
-                   "turn when absent")
+      ->add_option(
+          "--format", options->format,
+          "combined, main, weir, or the text of your log_format; tried in "
+          "turn when absent")
       ->type_name("FORMAT");
   command
       ->add_option("--client", options->client,

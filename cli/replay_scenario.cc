@@ -119,10 +119,8 @@ void Writer::NoteCounts() {
        Count(counts.requests, "request"),
        FormatLogTime(timeline.begin(), profile_.zone()),
        FormatLogTime(timeline.end(), profile_.zone()),
-       profile_.zone() == Duration{}
-           ? "UTC"
-           : fmt::format("the log's own time, UTC{:+}",
-                         ToSeconds(profile_.zone()) / 3600),
+       (profile_.zone() == Duration{} ? "" : "the log's own time, ") +
+           FormatZone(profile_.zone()),
        static_cast<double>(counts.requests) /
            ToSeconds(timeline.end() - timeline.begin()));
   if (counts.answered_by_nginx > 0) {

@@ -59,6 +59,14 @@ TEST(ReplayTest, PathsBecomeRoutes) {
   EXPECT_EQ(route("//a//b/"), "/a/b");
   EXPECT_EQ(route("/a b/\xff\"%20"), "/a_b/___20");
   EXPECT_EQ(route("/1/2/3/4/5/6"), "/_/_/_/_");
+  // At 40 letters, but not within a character.
+  EXPECT_EQ(route("/" + std::string(50, 'a')), "/" + std::string(40, 'a'));
+  EXPECT_EQ(route("/" + std::string(35, 'a') + "%D0%BC"),
+            "/" + std::string(35, 'a'));
+  EXPECT_EQ(route("/" + std::string(34, 'a') + "%D0%BC%D0%BC"),
+            "/" + std::string(34, 'a') + "_D0_BC");
+  EXPECT_EQ(route("/" + std::string(37, 'a') + "\\xD0\\xBC"),
+            "/" + std::string(37, 'a'));
 }
 
 TEST(ReplayTest, RulesMatchMethodAndPath) {

@@ -1,8 +1,10 @@
 #include "scratch.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -45,6 +47,20 @@ Result<std::string> Scratch::Write(std::string_view name,
   file.close();
   if (!file) return Error{"cannot write " + path + ": " + std::strerror(errno)};
   return path;
+}
+
+std::optional<Error> CheckWritable(const std::string& path) {
+  if (path.empty()) return std::nullopt;
+  const bool was_there = access(path.c_str(), F_OK) == 0;
+  // Appending nothing leaves a file that is there as it is.
+  std::FILE* file = std::fopen(path.c_str(), "ab");
+  if (file == nullptr) {
+    return Error{
+        fmt::format("cannot write {}: {}", path, std::strerror(errno))};
+  }
+  std::fclose(file);
+  if (!was_there) std::remove(path.c_str());
+  return std::nullopt;
 }
 
 }  // namespace weir::cli

@@ -1,8 +1,10 @@
-// A private folder that goes when its owner does.
+// A private folder that goes when its owner does; and whether a path is ours to
+// write.
 
 #ifndef WEIR_CLI_SCRATCH_H_
 #define WEIR_CLI_SCRATCH_H_
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -39,6 +41,10 @@ class Scratch {
 
   std::string path_;
 };
+
+// Whether `path` can be written, found out before hours of work are put into
+// it; else why not.  An empty path is none.  Leaves no file behind.
+std::optional<Error> CheckWritable(const std::string& path);
 
 }  // namespace weir::cli
 

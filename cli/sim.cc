@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "command.h"
+#include "scratch.h"
 #include "sim_options.h"
 #include "weir/config/policy.h"
 #include "weir/scenario/read.h"
@@ -263,6 +264,9 @@ bool WriteReport(const SimOptions& options,
 }
 
 int Play(const SimOptions& options, std::vector<Played> all) {
+  if (const auto error = CheckWritable(options.report)) {
+    return Fail(kCouldNotRun, error->message);
+  }
   std::shared_ptr<const Policy> policy;
   if (!LoadPolicyOf(options.policy, policy)) return kWrongInput;
   const auto algorithms = sim::FindAlgorithms(
@@ -373,6 +377,16 @@ int ThreadsOf(int asked) {
 Duration BinFor(const scenario::Scenario& scenario) {
   constexpr Duration kStep = std::chrono::milliseconds(100);
   return kStep * std::max<int64_t>(1, scenario.length() / kStep / 200);
+}
+
+std::string TimeLeft(std::chrono::seconds passed, size_t done, size_t all) {
+  if (done == 0 || done >= all) return {};
+  const auto left = static_cast<int64_t>(static_cast<double>(passed.count()) *
+                                         static_cast<double>(all - done) /
+                                         static_cast<double>(done));
+  if (left < 60) return fmt::format("{} s", left);
+  if (left < 3600) return fmt::format("{} min", left / 60);
+  return fmt::format("{} h {} min", left / 3600, left / 60 % 60);
 }
 
 bool LoadPolicyOf(const std::string& path,

@@ -7,12 +7,14 @@
 #include <cstdio>
 #include <fstream>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "matrix_scenarios.h"
+#include "scratch.h"
 #include "sim_options.h"
 #include "terminal.h"
 #include "weir/scenario/read.h"
@@ -72,8 +74,11 @@ class Progress {
   void Print(std::string_view end) {
     const auto passed = std::chrono::duration_cast<std::chrono::seconds>(
         steady_clock::now() - started_);
-    fmt::print(stderr, "{}/{} runs, {} min {:02} s: {}{}", done_, runs_,
-               passed.count() / 60, passed.count() % 60, scenario_, end);
+    const std::string left = TimeLeft(passed, done_, runs_);
+    fmt::print(stderr, "{}/{} runs, {} min {:02} s{}: {}{}", done_, runs_,
+               passed.count() / 60, passed.count() % 60,
+               left.empty() ? "" : fmt::format(", {} left", left), scenario_,
+               end);
     std::fflush(stderr);
   }
 
@@ -174,6 +179,23 @@ int RunMatrix(const SimOptions& options) {
   const auto parsed = ParseSeeds(seeds);
   if (!parsed) return FailForSeeds(seeds);
 
+  if (const auto error = CheckWritable(options.report)) {
+    return Fail(kCouldNotRun, error->message);
+  }
+  std::string earlier;
+  if (!options.rivals_from.empty()) {
+    std::ifstream file(options.rivals_from, std::ios::binary);
+    std::stringstream text;
+    text << file.rdbuf();
+    earlier = text.str();
+    if (!file || !nlohmann::json::accept(earlier)) {
+      return Fail(
+          kWrongInput,
+          fmt::format("cannot take rivals from {}: {}", options.rivals_from,
+                      file ? "it is no JSON" : "it cannot be read"));
+    }
+  }
+
   std::vector<std::string> names;
   for (const Algorithm& algorithm : *algorithms) {
     names.push_back(algorithm.name);
@@ -195,14 +217,10 @@ int RunMatrix(const SimOptions& options) {
   }
   progress.End();
   if (!options.rivals_from.empty()) {
-    std::ifstream file(options.rivals_from, std::ios::binary);
-    std::stringstream text;
-    text << file.rdbuf();
-    const std::string wrong = sim_report::AddRivalsFrom(text.str(), page);
-    if (!file || !wrong.empty()) {
+    const std::string wrong = sim_report::AddRivalsFrom(earlier, page);
+    if (!wrong.empty()) {
       return Fail(kWrongInput, fmt::format("cannot take rivals from {}: {}",
-                                           options.rivals_from,
-                                           file ? wrong : "it cannot be read"));
+                                           options.rivals_from, wrong));
     }
   }
 

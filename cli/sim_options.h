@@ -3,6 +3,7 @@
 #ifndef WEIR_CLI_SIM_OPTIONS_H_
 #define WEIR_CLI_SIM_OPTIONS_H_
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -52,6 +53,10 @@ Duration BinFor(const scenario::Scenario& scenario);
 // complaint was printed.
 bool LoadPolicyOf(const std::string& path,
                   std::shared_ptr<const Policy>& policy);
+
+// "7 s", "12 min", "3 h 20 min": what is left when `done` of `all` took
+// `passed`; empty while nothing can be told.
+std::string TimeLeft(std::chrono::seconds passed, size_t done, size_t all);
 
 // Plays one scenario, as `weir sim` plays the file that the options name.
 int PlayScenario(const SimOptions& options, scenario::Scenario scenario);

@@ -64,6 +64,10 @@ class StormCalls {
   const Counts& counts() const { return counts_; }
 
   scenario::Report MakeReport() const { return tally_.Make(); }
+  // Of what has ended, for a run that is stopped at `end`.
+  scenario::Report MakeReportUntil(Duration end) const {
+    return tally_.MakeUntil(end);
+  }
 
  private:
   // A request, its retries and hedges.

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <queue>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "event_loop.h"
 #include "weir/host/clock.h"
 #include "weir/scenario/histogram.h"
+#include "weir/text.h"
 
 namespace weir::cli {
 namespace {
@@ -46,7 +48,8 @@ class Storm {
                                  ? fmt::format("baggage: criticality={}", name)
                                  : fmt::format("weir-criticality: {}", name));
     }
-    host_ = options.target.text();
+    tail_ = TailOf(options);
+    answers_.resize(scenario.routes.size());
   }
 
   scenario::Report Run();
@@ -71,6 +74,11 @@ class Storm {
     bool operator>(const Timeout& other) const { return at > other.at; }
   };
 
+  // What follows the lines that differ from request to request.
+  static std::string TailOf(const StormOptions& options);
+  void CountAnswer(const StormAttempt& attempt, std::string_view answer);
+  std::vector<scenario::Answers> SortedAnswers() const;
+
   Duration Now() const { return host::MonotonicClock::Now() - start_; }
   Connection* Find(uint64_t token);
   Connection* Open();
@@ -90,7 +98,9 @@ class Storm {
   Address address_;
   StormCalls calls_;
   std::vector<std::string> criticality_;
-  std::string host_;
+  std::string tail_;
+  // By route, and how an attempt ended.
+  std::vector<std::map<std::string, uint64_t, std::less<>>> answers_;
   Poller poller_;
   Instant start_{};
   std::vector<std::unique_ptr<Connection>> connections_;
@@ -121,6 +131,7 @@ Storm::Connection* Storm::Open() {
   }
   Connection& c = *connections_[free_.back()];
   free_.pop_back();
+  c.parser.set_bodiless(options_.method == "HEAD");
   c.socket = std::move(socket);
   poller_.Add(c.socket.get(), EPOLLIN | EPOLLOUT | EPOLLRDHUP, c.token);
   return &c;
@@ -153,6 +164,7 @@ void Storm::Send(const StormAttempt& attempt, Duration now, bool resent) {
   if (c == nullptr) c = Open();
   if (c == nullptr) {
     ++no_socket_;
+    CountAnswer(attempt, "unsent");
     return calls_.End(attempt, now, StormOutcome::kFailed);
   }
   const scenario::Arrival& arrival = attempt.arrival;
@@ -163,14 +175,14 @@ void Storm::Send(const StormAttempt& attempt, Duration now, bool resent) {
   c->attempt = attempt;
   ++c->serial;
   c->out.clear();
-  fmt::format_to(
-      std::back_inserter(c->out),
-      FMT_COMPILE("GET {} HTTP/1.1\r\nHost: {}\r\n{}\r\nweir-client: c{}\r\n"
-                  "x-envoy-expected-rq-timeout-ms: {}\r\n"
-                  "weir-request: {}\r\nweir-at: {}\r\n\r\n"),
-      scenario_.routes[arrival.route].name, host_, criticality_[arrival.cls],
-      arrival.client, std::max<int64_t>(budget / milliseconds(1), 1),
-      attempt.number, now / milliseconds(1));
+  fmt::format_to(std::back_inserter(c->out),
+                 FMT_COMPILE("{} {} HTTP/1.1\r\n{}\r\nweir-client: c{}\r\n"
+                             "x-envoy-expected-rq-timeout-ms: {}\r\n"
+                             "weir-request: {}\r\nweir-at: {}\r\n{}"),
+                 options_.method, scenario_.routes[arrival.route].name,
+                 criticality_[arrival.cls], arrival.client,
+                 std::max<int64_t>(budget / milliseconds(1), 1), attempt.number,
+                 now / milliseconds(1), tail_);
   timeouts_.push({.at = attempt.intended + scenario_.timeout,
                   .token = c->token,
                   .serial = c->serial});
@@ -199,6 +211,7 @@ void Storm::Lost(Connection& c) {
   if (!busy) return;
   const Duration now = Now();
   if (crossed) return Send(attempt, now, true);
+  CountAnswer(attempt, "no answer");
   calls_.End(attempt, now, StormOutcome::kFailed);
 }
 
@@ -246,6 +259,11 @@ void Storm::Complete(Connection& c) {
   } else {
     Close(c, false);
   }
+  if (answer.reason.empty()) {
+    CountAnswer(attempt, fmt::format_int(answer.status).c_str());
+  } else {
+    CountAnswer(attempt, fmt::format("{} {}", answer.status, answer.reason));
+  }
   calls_.End(attempt, Now(), answer.outcome(), answer.service,
              answer.retry_after);
 }
@@ -258,6 +276,7 @@ void Storm::GiveUp(Duration now) {
     if (c == nullptr || !c->busy || c->serial != timeout.serial) continue;
     const StormAttempt attempt = c->attempt;
     Close(*c, true);
+    CountAnswer(attempt, "given up");
     calls_.End(attempt, now, StormOutcome::kGivenUp);
   }
 }
@@ -278,6 +297,7 @@ scenario::Report Storm::Run() {
   for (int i = 0; i < kFirstConnections; ++i) Open();
   start_ = host::MonotonicClock::Now() + kLead;
   Duration next_progress{};
+  std::optional<Duration> stopped;
   while (!calls_.done()) {
     SendDue();
     Duration until = next_progress;
@@ -293,14 +313,61 @@ scenario::Report Storm::Run() {
     GiveUp(now);
     if (now >= next_progress) {
       if (options_.progress) options_.progress(now, calls_.counts());
+      if (options_.stop && options_.stop()) {
+        stopped = std::max<Duration>(now, milliseconds(10));
+        break;
+      }
       next_progress = now + kProgressEvery;
     }
   }
-  scenario::Report report = calls_.MakeReport();
+  scenario::Report report =
+      stopped ? calls_.MakeReportUntil(*stopped) : calls_.MakeReport();
+  report.stopped = stopped;
+  report.answers = SortedAnswers();
   report.send_lag =
       scenario::SendLag{.p99 = lag_.Quantile(.99), .max = max_lag_};
   Invalidate(report);
   return report;
+}
+
+std::string Storm::TailOf(const StormOptions& options) {
+  std::string tail;
+  bool host = false;
+  for (const std::string& header : options.headers) {
+    host = host || text::EqualsIgnoringCase(
+                       std::string_view(header).substr(0, 5), "host:");
+    tail += header + "\r\n";
+  }
+  if (!host) tail += "Host: " + options.target.text() + "\r\n";
+  if (!options.body.empty()) {
+    tail += fmt::format("Content-Length: {}\r\n", options.body.size());
+  }
+  return tail + "\r\n" + options.body;
+}
+
+void Storm::CountAnswer(const StormAttempt& attempt, std::string_view answer) {
+  auto& answers = answers_[attempt.arrival.route];
+  const auto found = answers.find(answer);
+  if (found != answers.end()) {
+    ++found->second;
+  } else {
+    answers.emplace(answer, 1);
+  }
+}
+
+std::vector<scenario::Answers> Storm::SortedAnswers() const {
+  std::vector<scenario::Answers> sorted;
+  for (size_t route = 0; route < answers_.size(); ++route) {
+    for (const auto& [answer, count] : answers_[route]) {
+      sorted.push_back({.route = scenario_.routes[route].name,
+                        .answer = answer,
+                        .count = count});
+    }
+  }
+  std::stable_sort(
+      sorted.begin(), sorted.end(),
+      [](const auto& a, const auto& b) { return a.count > b.count; });
+  return sorted;
 }
 
 void Storm::Invalidate(scenario::Report& report) const {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "loopback.h"
 #include "storm_calls.h"
@@ -23,8 +24,13 @@ struct StormOptions {
   // Criticality in the header `baggage: criticality=...` instead of
   // `weir-criticality`.
   bool baggage = false;
+  std::string method = "GET";
+  std::vector<std::string> headers{};  // "Name: value", after ours.
+  std::string body{};
   // Called some five times a second with the instant and the counts so far.
   std::function<void(Duration, const StormCalls::Counts&)> progress{};
+  // Asked as often; true ends the run, and the report is of what was played.
+  std::function<bool()> stop{};
 };
 
 // Send lag above which a run says nothing about the service.

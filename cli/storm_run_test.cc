@@ -84,6 +84,44 @@ TEST_F(StormRunTest, NobodyThereIsSaidAtOnce) {
                 ": Connection refused");
 }
 
+TEST_F(StormRunTest, EachAttemptIsCountedByItsAnswer) {
+  Serve();
+  const auto report = RunStorm(scenario_, {.target = target()});
+  ASSERT_TRUE(report.ok());
+  ASSERT_EQ(report->answers.size(), 1u);
+  EXPECT_EQ(report->answers[0].route, "/");
+  EXPECT_EQ(report->answers[0].answer, "200");
+  EXPECT_EQ(report->answers[0].count, report->all.offered);
+}
+
+// Or the next request on the same connection would not be understood.
+TEST_F(StormRunTest, ABodyEndsWhereItsLengthSays) {
+  Serve();
+  const auto report = RunStorm(scenario_, {.target = target(),
+                                           .method = "POST",
+                                           .headers = {"Content-Type: a/b"},
+                                           .body = "hello"});
+  ASSERT_TRUE(report.ok());
+  EXPECT_GT(report->all.offered, 100u);
+  EXPECT_EQ(report->all.good, report->all.offered);
+}
+
+TEST_F(StormRunTest, WhoStopsGetsTheFiguresUpToThen) {
+  scenario_.phases = {
+      {.name = "first", .duration = milliseconds(300), .load = .2},
+      {.name = "rest", .duration = seconds(600), .load = .2}};
+  Serve();
+  uint64_t asked = 0;
+  const auto report = RunStorm(
+      scenario_, {.target = target(), .stop = [&] { return ++asked > 3; }});
+  ASSERT_TRUE(report.ok());
+  ASSERT_TRUE(report->stopped);
+  EXPECT_LT(*report->stopped, seconds(300));
+  EXPECT_GT(report->all.offered, 0u);
+  // Against what was played, not against ten minutes.
+  EXPECT_GT(report->all.goodput_ratio, .9);
+}
+
 TEST_F(StormRunTest, WaitsUntilTheServiceIsIdle) {
   Serve();
   EXPECT_TRUE(WaitUntilIdle(target(), "/", seconds(10), seconds(0)));

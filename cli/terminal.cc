@@ -23,6 +23,9 @@ Size TerminalSize(std::FILE* stream) {
   if (ioctl(fileno(stream), TIOCGWINSZ, &window) == 0) {
     if (window.ws_col > 0) size.columns = window.ws_col;
     if (window.ws_row > 0) size.rows = window.ws_row;
+  } else if (const char* columns = std::getenv("COLUMNS")) {
+    const int asked = std::atoi(columns);
+    if (asked > 0) size.columns = asked;
   }
   return size;
 }

@@ -14,8 +14,8 @@ bool IsTerminal(std::FILE* stream);
 // one, and NO_COLOR (no-color.org) is unset or empty.
 bool UsesColor(std::FILE* stream);
 
-// Columns and rows of the terminal behind `stream`; 80 by 24 when there is
-// none or it does not say.
+// Columns and rows of the terminal behind `stream`.  When there is none, what
+// COLUMNS says, or 80; and 24.
 struct Size {
   int columns = 80;
   int rows = 24;

@@ -16,8 +16,10 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "command.h"
 #include "demo.h"
@@ -52,6 +54,10 @@ struct Options {
   std::string upstream;
   std::string policy;
   std::string scenario;
+  std::vector<std::string> routes;
+  std::string log;
+  bool shadow = false;
+  bool print_conf = false;
   int workers = 0;
   uint16_t port = 0;
   bool demo = false;
@@ -105,13 +111,18 @@ class Instance {
   ~Instance();
 
   std::optional<Failure> Start();
+  // Instead: what nginx would be started with.
+  std::optional<Failure> PrintConf();
   void PrintGreeting() const;
   int WaitForEnd();
   int RunDemo();
 
  private:
   std::optional<Failure> Check();
+  std::optional<Failure> CheckOptions() const;
   std::optional<Failure> CheckPolicy();
+  std::string PolicyText() const;
+  NginxConf Conf() const;
   std::optional<Failure> CheckService();
   std::optional<Failure> WritePolicy();
   std::optional<Failure> StartBackend(std::string_view name, HostPort& at);
@@ -126,8 +137,10 @@ class Instance {
   std::string nginx_;
   std::string module_;
   std::string policy_path_;
+  std::string log_path_;  // Absolute; empty: none.
   std::string service_;
   UsedResources resources_;
+  std::vector<NginxConf::Route> routes_;
   bool segment_is_ours_ = false;
   std::string scenario_path_;
   std::optional<Scenario> scenario_;
@@ -149,8 +162,7 @@ Instance::~Instance() {
   }
 }
 
-// What can be told before anything is started.
-std::optional<Failure> Instance::Check() {
+std::optional<Failure> Instance::CheckOptions() const {
   if (options_.demo && !has_sample()) {
     return Failure{kWrongInput,
                    "--demo floods the service without protection too; it runs "
@@ -162,8 +174,36 @@ std::optional<Failure> Instance::Check() {
   if (options_.guarded_only && !options_.demo) {
     return Failure{kWrongInput, "--guarded-only is for --demo"};
   }
+  if (options_.shadow && !options_.policy.empty()) {
+    return Failure{kWrongInput,
+                   "--shadow is for the policy that weir up writes; in yours, "
+                   "set `stages.level`, `limit` and `deadline` to \"shadow\""};
+  }
+  if (!has_sample() && !options_.scenario.empty()) {
+    return Failure{kWrongInput,
+                   "--scenario says what the sample service can do; leave it "
+                   "out, or leave --upstream out"};
+  }
+  if (has_sample() && (!options_.routes.empty() || options_.print_conf)) {
+    return Failure{kWrongInput,
+                   "--route and --print-conf are for a service of your own; "
+                   "name it: --upstream"};
+  }
+  return std::nullopt;
+}
+
+// What can be told before anything is started.
+std::optional<Failure> Instance::Check() {
+  if (auto failure = CheckOptions()) return failure;
   if (auto failure = CheckPolicy()) return failure;
   if (auto failure = CheckService()) return failure;
+  if (!options_.log.empty()) {
+    std::error_code error;
+    log_path_ = fs::absolute(options_.log, error).string();
+    if (const auto wrong = CheckWritable(log_path_)) {
+      return Failure{kCouldNotRun, "--log: " + wrong->message};
+    }
+  }
   auto nginx = FindNginx();
   if (!nginx) return Failure{kCouldNotRun, nginx.error().message};
   auto module = FindModule();
@@ -178,8 +218,29 @@ std::optional<Failure> Instance::Check() {
   return std::nullopt;
 }
 
+// The policy of those who bring none.
+std::string Instance::PolicyText() const {
+  std::vector<std::string> resources;
+  for (const NginxConf::Route& route : routes_) {
+    resources.push_back(route.resource);
+  }
+  return DefaultPolicy(service_, resources, options_.shadow);
+}
+
 std::optional<Failure> Instance::CheckPolicy() {
-  if (options_.policy.empty()) return std::nullopt;
+  auto routes = ParseRoutes(options_.routes);
+  if (!routes) return Failure{kWrongInput, routes.error().message};
+  routes_ = *std::move(routes);
+  if (options_.policy.empty()) {
+    // Its own name and so its own region: instances do not share a limit.
+    service_ = options_.print_conf ? "shop" : fmt::format("up-{}", getpid());
+    resources_ = {.requests = "api", .health = "health"};
+    const auto made =
+        config::ParsePolicy(PolicyText(), "the policy of --route");
+    if (made) return std::nullopt;
+    std::fputs(made.complaints().Print("nothing was started").c_str(), stderr);
+    return Failure{kWrongInput, ""};
+  }
   const config::Checked<Policy> policy = config::LoadPolicy(options_.policy);
   if (!policy) {
     std::fputs(policy.complaints().Print("nothing was started").c_str(),
@@ -190,6 +251,9 @@ std::optional<Failure> Instance::CheckPolicy() {
   if (!resources) {
     return Failure{kWrongInput,
                    options_.policy + ": " + resources.error().message};
+  }
+  if (const auto error = CheckRoutes(routes_, *policy, options_.policy)) {
+    return Failure{kWrongInput, error->message};
   }
   resources_ = *resources;
   service_ = policy->service;
@@ -214,13 +278,12 @@ std::optional<Failure> Instance::CheckService() {
                      error->message + "; start your service first"};
     }
     guarded_ = *upstream;
+    return std::nullopt;
   }
   scenario_path_ = options_.scenario;
   if (scenario_path_.empty()) {
     const Result<std::string> found = FindScenario();
-    if (!found && has_sample())
-      return Failure{kCouldNotRun, found.error().message};
-    if (!found) return std::nullopt;  // It is for the greeting only.
+    if (!found) return Failure{kCouldNotRun, found.error().message};
     scenario_path_ = *found;
   }
   auto scenario = scenario::LoadScenario(scenario_path_);
@@ -239,11 +302,8 @@ std::optional<Failure> Instance::CheckService() {
 
 std::optional<Failure> Instance::WritePolicy() {
   if (policy_path_.empty()) {
-    // Its own name and so its own region: instances do not share a limit.
-    service_ = fmt::format("up-{}", getpid());
-    resources_ = {.requests = "api", .health = "health"};
     const Result<std::string> path =
-        scratch_->Write("policy.toml", DefaultPolicy(service_));
+        scratch_->Write("policy.toml", PolicyText());
     if (!path) return Failure{kCouldNotRun, path.error().message};
     policy_path_ = *path;
   }
@@ -282,14 +342,7 @@ std::optional<Failure> Instance::StartBackend(std::string_view name,
   return AwaitPort(at, name);
 }
 
-std::optional<Failure> Instance::StartNginx() {
-  guarded_port_ = options_.port;
-  for (uint16_t* port : {&guarded_port_, &unguarded_port_}) {
-    if (*port != 0 || (port == &unguarded_port_ && !has_sample())) continue;
-    const Result<uint16_t> free = FreePort();
-    if (!free) return Failure{kCouldNotRun, free.error().message};
-    *port = *free;
-  }
+NginxConf Instance::Conf() const {
   NginxConf conf = {
       .module = module_,
       .policy = policy_path_,
@@ -298,11 +351,48 @@ std::optional<Failure> Instance::StartNginx() {
       .open_files = RaiseOpenFiles(),
       .resource = resources_.requests,
       .health = resources_.health,
+      .routes = routes_,
+      .log = log_path_,
       .guarded = {.port = guarded_port_, .upstream = guarded_.text()}};
   if (unguarded_port_ != 0) {
     conf.unguarded = {.port = unguarded_port_, .upstream = unguarded_.text()};
   }
-  const Result<std::string> file = scratch_->Write("nginx.conf", conf.Text());
+  return conf;
+}
+
+std::optional<Failure> Instance::PrintConf() {
+  if (auto failure = CheckOptions()) return failure;
+  if (auto failure = CheckPolicy()) return failure;
+  const Result<HostPort> upstream = ParseHostPort(options_.upstream);
+  if (!upstream) {
+    return Failure{kWrongInput, "--upstream: " + upstream.error().message};
+  }
+  guarded_ = *upstream;
+  const Result<std::string> module = FindModule();
+  module_ = module ? *module : "modules/ngx_http_weir_module.so";
+  guarded_port_ = options_.port != 0 ? options_.port : 8080;
+  if (policy_path_.empty()) {
+    policy_path_ = "weir.toml";
+    fmt::print("# weir.toml, beside this file:\n#\n");
+    std::istringstream lines(PolicyText());
+    for (std::string line; std::getline(lines, line);) {
+      fmt::print("#{}{}\n", line.empty() ? "" : "   ", line);
+    }
+    fmt::print("\n");
+  }
+  fmt::print("{}", Conf().Text());
+  return std::nullopt;
+}
+
+std::optional<Failure> Instance::StartNginx() {
+  guarded_port_ = options_.port;
+  for (uint16_t* port : {&guarded_port_, &unguarded_port_}) {
+    if (*port != 0 || (port == &unguarded_port_ && !has_sample())) continue;
+    const Result<uint16_t> free = FreePort();
+    if (!free) return Failure{kCouldNotRun, free.error().message};
+    *port = *free;
+  }
+  const Result<std::string> file = scratch_->Write("nginx.conf", Conf().Text());
   if (!file) return Failure{kCouldNotRun, file.error().message};
   const Result<pid_t> pid =
       children_->Start({.name = "nginx",
@@ -355,18 +445,26 @@ void Instance::PrintGreeting() const {
   }
   fmt::print("  policy        {}   (edit it: it is followed at once)\n",
              policy_path_);
-  fmt::print("  nginx's log   {}\n\n", scratch_->Path("nginx.log"));
+  fmt::print("  nginx's log   {}\n", scratch_->Path("nginx.log"));
+  if (!log_path_.empty()) fmt::print("  access log    {}\n", log_path_);
+  fmt::print("\n");
   fmt::print("In a second terminal:\n");
-  if (scenario_) {
-    fmt::print("  {}{} storm {} --target {}", style.bold, self,
-               FromHere(scenario_path_), Url(guarded_port_));
-    if (unguarded_port_ != 0) {
-      fmt::print(" --compare {}", Url(unguarded_port_));
-    }
-    fmt::print("{}\n", style.reset);
+  if (has_sample()) {
+    fmt::print("  {}{} storm {} --target {} --compare {}{}\n", style.bold, self,
+               FromHere(scenario_path_), Url(guarded_port_),
+               Url(unguarded_port_), style.reset);
+  } else {
+    // Its paths are not those of a scenario, and its capacity is not known.
+    fmt::print("  {}{} storm --target {}{} --rate 10{}\n", style.bold, self,
+               Url(guarded_port_), routes_.empty() ? "/" : routes_[0].path,
+               style.reset);
   }
-  fmt::print("  {}{} top {}{}\n\nCtrl-C stops all of it.\n", style.bold, self,
-             service_, style.reset);
+  fmt::print("  {}{} top {}{}\n", style.bold, self, service_, style.reset);
+  if (!log_path_.empty()) {
+    fmt::print("  {}{} replay {} --policy {}{}\n", style.bold, self,
+               FromHere(log_path_), FromHere(policy_path_), style.reset);
+  }
+  fmt::print("\nCtrl-C stops all of it.\n");
   std::fflush(stdout);
 }
 
@@ -406,6 +504,12 @@ int Instance::RunDemo() {
 
 int Run(const Options& options) {
   Instance instance(options);
+  if (options.print_conf) {
+    const std::optional<Failure> failure = instance.PrintConf();
+    if (!failure) return kFine;
+    return failure->message.empty() ? failure->status
+                                    : Fail(failure->status, failure->message);
+  }
   if (const std::optional<Failure> failure = instance.Start()) {
     return failure->message.empty() ? failure->status
                                     : Fail(failure->status, failure->message);
@@ -430,6 +534,23 @@ void AddUpCommand(CLI::App& app, Action& action) {
       ->add_option("--policy", options->policy,
                    "Policy; one of a few lines when absent")
       ->type_name("FILE");
+  command
+      ->add_option("--route", options->routes,
+                   "What requests for a path and all below it are, as "
+                   "/checkout=checkout; `off`: not weir's")
+      ->take_all()
+      ->allow_extra_args(false)
+      ->type_name("PATH=RESOURCE");
+  command->add_flag("--shadow", options->shadow,
+                    "Refuse nothing, count what would have been (without "
+                    "--policy)");
+  command
+      ->add_option("--log", options->log,
+                   "Write an access log there that weir replay reads")
+      ->type_name("FILE");
+  command->add_flag("--print-conf", options->print_conf,
+                    "Print nginx's configuration, and the policy if there is "
+                    "none; start nothing");
   command->add_option("--workers", options->workers, "Workers of nginx")
       ->check(CLI::Range(1, 32))
       ->capture_default_str();

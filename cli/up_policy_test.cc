@@ -42,6 +42,41 @@ TEST(UpTest, TheDefaultPolicyHasWhatThePrivateNginxUses) {
   EXPECT_EQ(used.health, "health");
 }
 
+TEST(UpTest, ThePolicyOfRoutesHasTheirResourcesOnce) {
+  const std::string text =
+      DefaultPolicy("x", {"checkout", "off", "api", "checkout"}, true);
+  const config::Checked<Policy> policy = config::ParsePolicy(text, "policy");
+  ASSERT_TRUE(policy.ok()) << policy.complaints().Print();
+  ASSERT_EQ(policy->resources.size(), 3u);
+  EXPECT_EQ(policy->resources[1].name, "checkout");
+  EXPECT_EQ(policy->resources[1].stages[static_cast<size_t>(Stage::kLimit)],
+            StageMode::kShadow);
+}
+
+TEST(UpTest, ARouteIsAPathAndAResource) {
+  const auto routes = ParseRoutes({"/a=b=shop", "/=off"});
+  ASSERT_TRUE(routes.ok());
+  EXPECT_EQ(routes->at(0).path, "/a=b");
+  EXPECT_EQ(routes->at(0).resource, "shop");
+  EXPECT_EQ(routes->at(1).resource, "off");
+  for (const char* wrong : {"shop", "/a", "/a=", "a=b", "/a b=c", "/$uri=c"}) {
+    EXPECT_FALSE(ParseRoutes({wrong}).ok()) << wrong;
+  }
+  EXPECT_EQ(ParseRoutes({"/a=x", "/a=y"}).error().message,
+            "--route: `/a` is `x` and `y`; only one could count");
+}
+
+TEST(UpTest, ARouteToNothingNamesWhatIsNear) {
+  const Policy policy = WithResources({{.name = "checkout"}});
+  EXPECT_FALSE(CheckRoutes({{"/a", "checkout"}, {"/b", "off"}}, policy, "p"));
+  EXPECT_EQ(CheckRoutes({{"/a", "chekout"}}, policy, "p.toml")->message,
+            "--route: p.toml has no resource `chekout`; did you mean "
+            "`checkout`?");
+  EXPECT_EQ(CheckRoutes({{"/a", "pay"}}, policy, "p.toml")->message,
+            "--route: p.toml has no resource `pay`; add `[resource.pay]` to "
+            "it");
+}
+
 TEST(UpTest, RequestsAreApiOrElseTheFirstThatIsNotExempt) {
   EXPECT_EQ(ChooseResources(
                 WithResources({{.name = "a"}, {.name = "api"}, {.name = "b"}}))

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "weir/text.h"
+
 namespace weir::http {
 namespace {
 
@@ -16,13 +18,6 @@ int64_t CeilTo(Duration d, Duration unit) {
 
 // Chosen: an hour.  No estimate reaches further, and it keeps sums in range.
 constexpr Duration kLongestRetryAfter = std::chrono::hours(1);
-
-bool EqualsIgnoringCase(std::string_view text, std::string_view lower) {
-  return std::equal(text.begin(), text.end(), lower.begin(), lower.end(),
-                    [](char a, char b) {
-                      return (a >= 'A' && a <= 'Z' ? a + ('a' - 'A') : a) == b;
-                    });
-}
 
 // Whether a caller of gRPC is told that another replica may help.  One that
 // was told not to try again must not read it: many retry UNAVAILABLE whatever
@@ -73,7 +68,7 @@ Answer AnswerTo(const Decision& decision, const Policy& policy, bool expired,
 bool IsGrpc(std::string_view content_type) {
   constexpr std::string_view kGrpc = "application/grpc";
   if (content_type.size() < kGrpc.size()) return false;
-  if (!EqualsIgnoringCase(content_type.substr(0, kGrpc.size()), kGrpc)) {
+  if (!text::EqualsIgnoringCase(content_type.substr(0, kGrpc.size()), kGrpc)) {
     return false;
   }
   content_type.remove_prefix(kGrpc.size());

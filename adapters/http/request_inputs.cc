@@ -10,18 +10,12 @@
 
 #include "weir/client/wire.h"
 #include "weir/config/units.h"
+#include "weir/text.h"
 
 namespace weir::http {
 namespace {
 
 using namespace std::string_view_literals;
-
-std::string_view Trim(std::string_view text) {
-  const auto blank = [](char c) { return c == ' ' || c == '\t'; };
-  while (!text.empty() && blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && blank(text.back())) text.remove_suffix(1);
-  return text;
-}
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
@@ -83,7 +77,7 @@ std::optional<T> First(const Source& source, bool trusted,
                        Properties& properties, Parse parse) {
   if (source.kind == Source::Kind::kVariable) {
     const auto value = properties.Variable(source.key);
-    return value ? parse(Trim(*value)) : std::nullopt;
+    return value ? parse(text::Trim(*value)) : std::nullopt;
   }
   if (!trusted) return std::nullopt;
   const bool baggage = source.kind == Source::Kind::kBaggage;
@@ -91,7 +85,7 @@ std::optional<T> First(const Source& source, bool trusted,
   for (int nth = 0;; ++nth) {
     const auto line = properties.Header(name, nth);
     if (!line) return std::nullopt;
-    std::optional<std::string_view> value = Trim(*line);
+    std::optional<std::string_view> value = text::Trim(*line);
     Decoded decoded;
     if (baggage) {
       value = BaggageMember(*line, source.key);
@@ -145,7 +139,8 @@ std::optional<std::string_view> ForwardedFor(const Policy& policy,
     while (!rest.empty()) {
       const size_t comma = rest.rfind(',');
       const bool first = comma == std::string_view::npos;
-      const std::string_view part = Trim(first ? rest : rest.substr(comma + 1));
+      const std::string_view part =
+          text::Trim(first ? rest : rest.substr(comma + 1));
       rest = first ? std::string_view() : rest.substr(0, comma);
       if (part.empty()) continue;
       client = part;
@@ -194,7 +189,7 @@ uint8_t ReadAttempt(bool trusted, Properties& properties) {
   if (!trusted) return 0;
   const auto read = [&](std::string_view name, int64_t first) -> uint8_t {
     const auto line = properties.Header(name, 0);
-    const auto number = line ? ParseDigits(Trim(*line)) : std::nullopt;
+    const auto number = line ? ParseDigits(text::Trim(*line)) : std::nullopt;
     if (!number) return 0;
     return static_cast<uint8_t>(std::clamp<int64_t>(*number - first, 0, 255));
   };
@@ -258,9 +253,9 @@ std::optional<std::string_view> BaggageMember(std::string_view header,
                                                          : comma + 1);
     const size_t equals = member.find('=');
     if (equals == std::string_view::npos) continue;
-    if (Trim(member.substr(0, equals)) != key) continue;
+    if (text::Trim(member.substr(0, equals)) != key) continue;
     const std::string_view rest = member.substr(equals + 1);
-    return Trim(rest.substr(0, rest.find(';')));
+    return text::Trim(rest.substr(0, rest.find(';')));
   }
   return std::nullopt;
 }

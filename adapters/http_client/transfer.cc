@@ -3,18 +3,13 @@
 #include <string_view>
 
 #include "weir/client/wire.h"
+#include "weir/text.h"
 
 namespace weir::http {
 namespace {
 
 long Milliseconds(Duration duration) {
   return static_cast<long>(duration / std::chrono::milliseconds(1));
-}
-
-std::string_view Trimmed(std::string_view text) {
-  const size_t first = text.find_first_not_of(" \t\r\n");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
 }
 
 }  // namespace
@@ -129,7 +124,7 @@ size_t Transfer::OnHeader(char* data, size_t size, size_t count, void* self) {
   } else if (const size_t colon = line.find(':');
              colon != std::string_view::npos) {
     response.headers.emplace_back(line.substr(0, colon),
-                                  Trimmed(line.substr(colon + 1)));
+                                  text::Trim(line.substr(colon + 1)));
   }
   return line.size();
 }

@@ -240,6 +240,15 @@ std::string ToJson(const Report& report) {
     json["send_lag_ms"] = {{"p99", Milliseconds(report.send_lag->p99)},
                            {"max", Milliseconds(report.send_lag->max)}};
   }
+  if (!report.answers.empty()) {
+    json["answers"] = Json::array();
+    for (const Answers& answers : report.answers) {
+      json["answers"].push_back({{"route", answers.route},
+                                 {"answer", answers.answer},
+                                 {"count", answers.count}});
+    }
+  }
+  if (report.stopped) json["stopped_ms"] = Milliseconds(*report.stopped);
   json["valid"] = report.invalid.empty();
   if (!report.invalid.empty()) json["invalid"] = report.invalid;
   return json.dump();

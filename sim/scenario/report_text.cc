@@ -63,12 +63,44 @@ std::string PairRow(const Figures& l, const Figures& r, Duration timeout) {
          Pair(Latency(l, l.p99, timeout), Latency(r, r.p99, timeout)) + "\n";
 }
 
+// "answers: 200 1 234, 503 level 56"; of all routes together, in lines that
+// fit.
+std::string AnswersText(const Report& report) {
+  std::vector<Answers> sums;
+  for (const Answers& one : report.answers) {
+    const auto same = std::find_if(
+        sums.begin(), sums.end(),
+        [&](const Answers& sum) { return sum.answer == one.answer; });
+    if (same == sums.end()) {
+      sums.push_back(one);
+    } else {
+      same->count += one.count;
+    }
+  }
+  constexpr size_t kWidest = 80;
+  std::string text = "answers:";
+  size_t column = text.size();
+  for (const Answers& sum : sums) {
+    const std::string part =
+        fmt::format(" {} {}{}", sum.answer, Grouped(sum.count),
+                    &sum == &sums.back() ? "" : ",");
+    if (column + part.size() > kWidest) {
+      text += "\n        ";
+      column = 8;
+    }
+    text += part;
+    column += part.size();
+  }
+  return text + "\n";
+}
+
 std::string Notes(const Report& report) {
   std::string text;
   if (report.amplification() > 1) {
     text +=
         fmt::format("attempts per request {:.2f}\n", report.amplification());
   }
+  if (!report.answers.empty()) text += AnswersText(report);
   if (report.send_lag) {
     text +=
         fmt::format("sent behind schedule: p99 {:.2f} ms, at most {:.1f} ms\n",

@@ -1,5 +1,7 @@
 #include "weir/scenario/scenario.h"
 
+#include <algorithm>
+
 namespace weir::scenario {
 namespace {
 
@@ -22,6 +24,15 @@ int32_t Scenario::ClientCount() const {
   for (const Hog& hog : clients.hogs) count += hog.count;
   for (const ClosedClients& closed : clients.closed) count += closed.count;
   return count;
+}
+
+void Scenario::Truncate(Duration end) {
+  Duration begun{};
+  for (size_t i = 0; i < phases.size(); ++i) {
+    phases[i].duration = std::min(phases[i].duration, end - begun);
+    begun += phases[i].duration;
+    if (begun >= end) phases.resize(i + 1);
+  }
 }
 
 void Scenario::Stretch(double factor) {

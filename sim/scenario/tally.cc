@@ -279,6 +279,21 @@ void Tally::FillIdeals(Report& report) const {
   }
 }
 
+Report Tally::MakeUntil(Duration end) const {
+  Scenario played = scenario_;
+  played.Truncate(end);
+  Tally part(played, seed_);
+  std::copy_n(steps_.begin(), part.steps_.size(), part.steps_.begin());
+  for (size_t c = 0; c < offered_.size(); ++c) {
+    std::copy_n(offered_[c].begin(), part.steps_.size(),
+                part.offered_[c].begin());
+  }
+  std::copy_n(phases_.begin(), part.phases_.size(), part.phases_.begin());
+  std::copy_n(good_work_.begin(), part.phases_.size(), part.good_work_.begin());
+  part.classes_ = classes_;
+  return part.Make();
+}
+
 Report Tally::Make() const {
   Report report;
   report.scenario = scenario_.name;

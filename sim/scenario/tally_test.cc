@@ -54,6 +54,26 @@ void ShedTheSurplus(Ended& ended, int index) {
   if (ended.phase == 1 && index % 10 != 0) ended.ending = Ending::kShed;
 }
 
+// Phases that were not played, and what of one was not, are in no figure.
+TEST(TallyTest, ARunThatIsStoppedIsHeldAgainstWhatItPlayed) {
+  const Scenario scenario = MakeScenario();
+  Scenario shorter = scenario;
+  shorter.Truncate(seconds(3));
+  ASSERT_EQ(shorter.phases.size(), 2u);
+  EXPECT_EQ(shorter.length(), seconds(3));
+  Tally tally(scenario, 7);
+  const Report whole = Play(shorter, [&](Ended& ended, int index) {
+    ShedTheSurplus(ended, index);
+    tally.Add(ended);
+  });
+
+  const Report cut = tally.MakeUntil(seconds(3));
+
+  EXPECT_EQ(cut.phases.size(), 2u);
+  EXPECT_EQ(ToJson(cut), ToJson(whole));
+  EXPECT_GT(cut.all.goodput_ratio, .99);
+}
+
 TEST(TallyTest, PerfectControlReachesTheIdeal) {
   const Report report = Play(MakeScenario(), ShedTheSurplus);
 

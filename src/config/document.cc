@@ -15,11 +15,19 @@ std::string QuoteKey(std::string_view key) {
 }
 
 // Where a key that its table does not know is at home, as the tail of a fix.
-std::string HomeOf(const DocumentState& state, std::string_view key) {
+std::string HomeOf(const DocumentState& state, const std::string& row,
+                   std::string_view key) {
+  // What a table of one of several things has is not what all of them have.
+  const bool of_one = row.find(".*") != std::string::npos;
   for (const auto& [path, keys] : state.known) {
     if (std::find(keys.begin(), keys.end(), key) == keys.end()) continue;
-    return path.empty() ? "move it above the first `[section]`"
-                        : "move it to `[" + path + "]`";
+    if (path.empty()) return "move it above the first `[section]`";
+    if (of_one && path.find(".*") == std::string::npos) {
+      return "remove it; `[" + path +
+             "]` has such a key, which is for all of "
+             "them together";
+    }
+    return "move it to `[" + path + "]`";
   }
   return {};
 }
@@ -37,20 +45,25 @@ void ComplainOfUnknown(DocumentState& state, const Node& node,
           std::string(table.substr(dot + 1)) + '.' + node.key +
           "\"]` if the dot is part of the name";
     fix = PrintableText(fix);
+  } else if (const std::string advice =
+                 state.advise ? state.advise(row, node.key) : std::string();
+             !advice.empty()) {
+    fix = advice;
+  } else if (const std::string home = HomeOf(state, row, node.key);
+             !home.empty()) {
+    fix = home;
   } else if (const auto nearest = Nearest(node.key, known); !nearest.empty()) {
     fix = "write `" + std::string(nearest) + "`, or remove the key";
-  } else if (const std::string home = HomeOf(state, node.key); !home.empty()) {
-    fix = home;
   } else {
     fix = "remove it";
     if (!known.empty()) fix += "; known are " + JoinWords(known, "`");
   }
-  state.complaints.Add({node.key_place,
-                        "unknown key " + QuoteKey(node.key) + ' ' +
-                            PrintableText(InTable(table)),
-                        std::nullopt,
-                        "a key that nobody reads would do nothing, unnoticed",
-                        std::move(fix)});
+  state.Complain({node.key_place,
+                  "unknown key " + QuoteKey(node.key) + ' ' +
+                      PrintableText(InTable(table)),
+                  std::nullopt,
+                  "a key that nobody reads would do nothing, unnoticed",
+                  std::move(fix)});
 }
 
 // Names of a table whose keys are names are "*" in rows.
@@ -137,7 +150,7 @@ void Section::OnlyWhen(std::string_view key, bool allowed,
   const Node* node = Find(key);
   if (node == nullptr || allowed) return;
   const std::string name = '`' + PrintableText(JoinPath(path_, key)) + '`';
-  state_->complaints.Add(
+  state_->Complain(
       {node->key_place, name + " has no meaning here", std::nullopt,
        name + " is only read when " + std::string(when),
        "remove " + name + ", or see to it that " + std::string(when)});
@@ -149,18 +162,18 @@ void Section::NotBoth(std::string_view key, std::string_view other) const {
   if (first == nullptr || second == nullptr) return;
   const std::string name = '`' + PrintableText(JoinPath(path_, key)) + '`';
   const std::string rival = '`' + PrintableText(JoinPath(path_, other)) + '`';
-  state_->complaints.Add({first->key_place,
-                          name + " and " + rival + " exclude each other",
-                          Note{second->key_place, rival + " is given here"},
-                          "both say the same thing, and only one could count",
-                          "remove one of them"});
+  state_->Complain({first->key_place,
+                    name + " and " + rival + " exclude each other",
+                    Note{second->key_place, rival + " is given here"},
+                    "both say the same thing, and only one could count",
+                    "remove one of them"});
 }
 
 void Section::Complain(std::string what, std::string why,
                        std::string fix) const {
   Place place = this->place();
   if (place.line == 0) place = {1, 1, 1};
-  state_->complaints.Add(
+  state_->Complain(
       {place, std::move(what), std::nullopt, std::move(why), std::move(fix)});
 }
 
@@ -179,6 +192,7 @@ Document Document::Parse(std::string text, std::string name) {
       std::make_shared<const SourceText>(std::move(name), std::move(text)));
   if (too_long) {
     state->complaints.Add(TooLong());
+    state->unreadable = true;
     state->tree.incomplete = true;
   } else {
     state->tree = ParseToml(state->source, state->complaints);
@@ -194,6 +208,7 @@ Document Document::Load(const std::string& path) {
   auto state = std::make_unique<DocumentState>(
       std::make_shared<const SourceText>(path, std::string()));
   state->complaints.Add(std::move(*file.complaint));
+  state->unreadable = true;
   state->tree.incomplete = true;
   return Document(std::move(state));
 }
@@ -206,7 +221,7 @@ Section Document::root() {
 const SourceText& Document::source() const { return *state_->source; }
 
 void Document::Complain(Complaint complaint) {
-  state_->complaints.Add(std::move(complaint));
+  state_->Complain(std::move(complaint));
 }
 
 void Document::ComplainOfAbsence(Place place, std::string what, std::string why,
@@ -214,6 +229,11 @@ void Document::ComplainOfAbsence(Place place, std::string what, std::string why,
   if (state_->tree.incomplete) return;
   Complain(
       {place, std::move(what), std::nullopt, std::move(why), std::move(fix)});
+}
+
+void Document::AdviseBy(
+    std::function<std::string(std::string_view, std::string_view)> advise) {
+  state_->advise = std::move(advise);
 }
 
 const Complaints& Document::Finish() {

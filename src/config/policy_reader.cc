@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "foreign_words.h"
 #include "policy_stages.h"
 #include "weir/config/policy.h"
 #include "weir/config/units.h"
@@ -73,7 +74,8 @@ std::string WrittenList(const Texts& items) {
 template <typename T>
 std::vector<T> ReadList(const Value& value, std::string_view about,
                         const ListShape& shape, const Texts& fallback,
-                        Result<T> (*parse)(std::string_view)) {
+                        Result<T> (*parse)(std::string_view),
+                        std::string (*suggest)(std::string_view)) {
   std::vector<T> out;
   if (!value.present()) {
     for (const std::string_view text : fallback) {
@@ -86,8 +88,10 @@ std::vector<T> ReadList(const Value& value, std::string_view about,
   };
   for (const Value& item :
        value.ReadArray(about, shape.list, WrittenList(fallback))) {
-    const auto text = item.ReadText(
-        {.about = about, .shape = shape.item, .problem = problem});
+    const auto text = item.ReadText({.about = about,
+                                     .shape = shape.item,
+                                     .problem = problem,
+                                     .suggest = suggest});
     if (text.given) out.push_back(parse(text.value).value());
   }
   return out;
@@ -95,7 +99,8 @@ std::vector<T> ReadList(const Value& value, std::string_view about,
 
 std::vector<Source> ReadSources(const Value& value, std::string_view about,
                                 const Texts& fallback) {
-  return ReadList<Source>(value, about, kSources, fallback, ParseSource);
+  return ReadList<Source>(value, about, kSources, fallback, ParseSource,
+                          NearestSource);
 }
 
 void ReadDeadline(const Section& root, Policy& policy) {
@@ -164,15 +169,13 @@ void ReadAnswer(const Section& root, Policy& policy) {
 void ReadLimit(const Section& root, Policy& policy) {
   const Section section =
       root["limit"].ReadTable("how much work may run at once");
-  policy.workers = static_cast<int32_t>(
-      section["workers"]
-          .ReadInteger(
-              {.about = "the number of requests that the service behind can "
-                        "work on at once",
-               .floor = 1,
-               .ceiling = kLargestLimit,
-               .absent = "the limit is learned"})
-          .value);
+  const auto workers = section["workers"].ReadInteger(
+      {.about = "the number of requests that the service behind can "
+                "work on at once",
+       .floor = 1,
+       .ceiling = kLargestLimit,
+       .absent = "the limit is learned"});
+  policy.workers = static_cast<int32_t>(workers.value);
   const Value floor_value = section["floor"];
   const auto floor =
       floor_value.ReadInteger({.about = "the smallest limit that is ever set",
@@ -193,6 +196,14 @@ void ReadLimit(const Section& root, Policy& policy) {
         "lower `floor` to " + std::to_string(ceiling.value) + " or less" +
             floor_value.OrRemove("1"),
         Note{ceiling.place, "the ceiling is set here"});
+  } else if (floor.given && workers.given && floor.value > workers.value) {
+    floor_value.Complain(
+        "`limit.floor` is above `limit.workers`",
+        "what runs beyond the workers only waits inside the service, where "
+        "nobody can take it back; the floor would let it in even so",
+        "lower `floor` to " + std::to_string(workers.value) + " or less" +
+            floor_value.OrRemove("1"),
+        Note{workers.place, "the workers are set here"});
   }
 }
 
@@ -270,7 +281,7 @@ std::vector<DegradeLevel> ReadDegrade(const Value& value) {
   std::vector<DegradeLevel> out;
   double before = 1;
   for (const Section& section : value.ReadTables(
-           "the cheaper ways to answer, the first to be taken first")) {
+           "the cheaper ways to answer, the first to be taken first", "name")) {
     DegradeLevel level;
     level.name = section["name"]
                      .ReadText({.about = "what this level is called",
@@ -406,6 +417,7 @@ void ReadResources(const Section& root, const StageModes& modes, Policy& policy,
 
 Checked<Policy> ReadPolicy(Document& document) {
   Policy policy;
+  document.AdviseBy(AdviseForeignWord);
   const Section root = document.root();
   policy.service =
       root["service"]
@@ -433,7 +445,7 @@ Checked<Policy> ReadPolicy(Document& document) {
   policy.trusted = ReadList<Network>(
       root["trust"].ReadTable("whose word counts")["networks"],
       "the list of peers whose headers are believed", kNetworks, {},
-      ParseNetwork);
+      ParseNetwork, NearestNetwork);
   ReadLimit(root, policy);
   ReadAnswer(root, policy);
   ReadServiceStages(root, policy);

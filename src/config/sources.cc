@@ -90,6 +90,51 @@ Result<Source> ParseSource(std::string_view text) {
   return Error{"does not say where to look"};
 }
 
+std::string NearestSource(std::string_view text) {
+  std::string plain;
+  for (const char c : text) {
+    if (c != ' ') plain += c;
+  }
+  std::string lower = plain;
+  for (char& c : lower) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  // "Header: X", "$remote_addr", "variable:$remote_addr", "x-api-key".
+  const size_t colon = plain.find(':');
+  std::string guess = colon == std::string::npos
+                          ? plain
+                          : lower.substr(0, colon) + plain.substr(colon);
+  if (guess.starts_with('$')) guess = "variable:" + guess.substr(1);
+  if (guess.starts_with("variable:$")) guess.erase(9, 1);
+  if (guess.find(':') == std::string::npos &&
+      guess.find('-') != std::string::npos) {
+    guess = "header:" + guess;
+  }
+  return ParseSource(guess) ? guess : std::string();
+}
+
+std::string NearestNetwork(std::string_view text) {
+  // "10.0.0.1/8": the network that it lies in.
+  const size_t slash = text.find('/');
+  Network network;
+  int most = 0;
+  const std::string address(text.substr(0, slash));
+  if (slash == std::string_view::npos ||
+      address.find('\0') != std::string::npos ||
+      !ReadAddress(address, network, most)) {
+    return {};
+  }
+  int bits = 0;
+  const std::string_view prefix = text.substr(slash + 1);
+  const char* end = prefix.data() + prefix.size();
+  const auto read = std::from_chars(prefix.data(), end, bits);
+  if (read.ec != std::errc() || read.ptr != end || bits < 0 || bits > most) {
+    return {};
+  }
+  network.prefix_bits = static_cast<uint8_t>(bits + 128 - most);
+  return FormatNetwork(Masked(network));
+}
+
 std::string FormatSource(const Source& source) {
   for (const auto& [name, kind] : kKinds) {
     if (kind == source.kind) return std::string(name) + source.key;

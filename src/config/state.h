@@ -3,10 +3,12 @@
 #ifndef WEIR_CONFIG_SRC_STATE_H_
 #define WEIR_CONFIG_SRC_STATE_H_
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "node.h"
@@ -20,6 +22,10 @@ struct DocumentState {
   explicit DocumentState(std::shared_ptr<const SourceText> from)
       : source(from), complaints(std::move(from)) {}
 
+  void Complain(Complaint complaint) {
+    if (!unreadable) complaints.Add(std::move(complaint));
+  }
+
   // Adds a row unless its path has one.
   void AddRow(Row row);
 
@@ -29,6 +35,9 @@ struct DocumentState {
   std::vector<Row> rows;
   // The keys that were asked of the table of a row path.
   std::map<std::string, std::vector<std::string>, std::less<>> known;
+  // There is no text: whatever else a reader finds missing follows from that.
+  bool unreadable = false;
+  std::function<std::string(std::string_view row, std::string_view key)> advise;
   bool finished = false;
 };
 

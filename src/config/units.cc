@@ -1,5 +1,6 @@
 #include "weir/config/units.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -108,6 +109,84 @@ std::string FormatDuration(Duration duration) {
     }
   }
   return {};  // Not reached: every count is a whole number of ns.
+}
+
+std::string NearestDuration(std::string_view text) {
+  struct Name {
+    std::string_view name;
+    int64_t nanoseconds;
+  };
+  static constexpr int64_t kSecond = 1'000'000'000;
+  static constexpr std::array<Name, 41> kNames = {{
+      {"ns", 1},
+      {"nsec", 1},
+      {"nsecs", 1},
+      {"nanos", 1},
+      {"nanosecond", 1},
+      {"nanoseconds", 1},
+      {"us", 1'000},
+      {"\xc2\xb5s", 1'000},
+      {"\xce\xbcs", 1'000},
+      {"usec", 1'000},
+      {"usecs", 1'000},
+      {"micros", 1'000},
+      {"microsecond", 1'000},
+      {"microseconds", 1'000},
+      {"ms", 1'000'000},
+      {"msec", 1'000'000},
+      {"msecs", 1'000'000},
+      {"millis", 1'000'000},
+      {"millisecond", 1'000'000},
+      {"milliseconds", 1'000'000},
+      {"s", kSecond},
+      {"sec", kSecond},
+      {"secs", kSecond},
+      {"second", kSecond},
+      {"seconds", kSecond},
+      {"m", 60 * kSecond},
+      {"min", 60 * kSecond},
+      {"mins", 60 * kSecond},
+      {"minute", 60 * kSecond},
+      {"minutes", 60 * kSecond},
+      {"h", 3600 * kSecond},
+      {"hr", 3600 * kSecond},
+      {"hrs", 3600 * kSecond},
+      {"hour", 3600 * kSecond},
+      {"hours", 3600 * kSecond},
+      {"d", 86400 * kSecond},
+      {"day", 86400 * kSecond},
+      {"days", 86400 * kSecond},
+      {"w", 7 * 86400 * kSecond},
+      {"week", 7 * 86400 * kSecond},
+      {"weeks", 7 * 86400 * kSecond},
+  }};
+  std::string plain;  // In lower case, without blanks, with decimal points.
+  for (const char c : text) {
+    if (c == ' ' || c == '\t') continue;
+    plain += c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32)
+             : c == ','           ? '.'
+                                  : c;
+  }
+  int64_t sum = 0;
+  std::string_view rest = plain;
+  while (!rest.empty()) {
+    const Decimal number = ReadDecimal(rest);
+    if (number.size == 0 || !number.fits) return {};
+    rest.remove_prefix(number.size);
+    const size_t end = std::min(rest.find_first_of("0123456789"), rest.size());
+    const auto* name = std::find_if(
+        kNames.begin(), kNames.end(),
+        [&](const Name& known) { return known.name == rest.substr(0, end); });
+    if (name == kNames.end()) return {};
+    rest.remove_prefix(end);
+    int64_t product = 0;
+    if (__builtin_mul_overflow(number.digits, name->nanoseconds, &product) ||
+        product % number.scale != 0 ||
+        __builtin_add_overflow(sum, product / number.scale, &sum)) {
+      return {};
+    }
+  }
+  return plain.empty() ? std::string() : FormatDuration(Duration(sum));
 }
 
 Result<double> ParseRate(std::string_view text) {

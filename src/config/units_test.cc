@@ -87,5 +87,22 @@ TEST(UnitsTest, NumbersRoundTrip) {
   EXPECT_EQ(FormatNumber(0.25), "0.25");
 }
 
+TEST(UnitsTest, ADurationOfAnotherNotationHasAnObviousAnswer) {
+  EXPECT_EQ(NearestDuration("5 sec"), "5s");
+  EXPECT_EQ(NearestDuration("1min"), "1m");
+  EXPECT_EQ(NearestDuration("1h30m"), "90m");
+  EXPECT_EQ(NearestDuration("1,5 Seconds"), "1500ms");
+  EXPECT_EQ(NearestDuration("250 msec"), "250ms");
+  EXPECT_EQ(NearestDuration("3\xc2\xb5s"), "3us");
+  EXPECT_EQ(NearestDuration("1 day"), "24h");
+}
+
+TEST(UnitsTest, WhatIsNoDurationHasNone) {
+  for (const char* text : {"", "soon", "5", "5 parsecs", "s5", "-1s", "1.5ns",
+                           "9999999999999999999s", "300000d300000d"}) {
+    EXPECT_EQ(NearestDuration(text), "") << text;
+  }
+}
+
 }  // namespace
 }  // namespace weir::config

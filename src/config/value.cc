@@ -166,8 +166,8 @@ class Reader {
         (spec_.example.empty() ? "..." : std::string(spec_.example)) + '`';
     if (dot == std::string::npos) fix += " above the first `[section]`";
     if (value_.state_->tree.incomplete) return;  // It may be there.
-    value_.state_->complaints.Add({value_.place(), Name() + " is missing",
-                                   std::nullopt, Why(), std::move(fix)});
+    value_.state_->Complain({value_.place(), Name() + " is missing",
+                             std::nullopt, Why(), std::move(fix)});
   }
 
   const Value& value_;
@@ -184,6 +184,38 @@ Spec NumberSpec(std::string_view kind, const Rule<T>& rule, Format format) {
           rule.example,
           rule.absent,
           rule.required};
+}
+
+// Words of other systems for ours, in lower case.
+constexpr std::pair<std::string_view, std::string_view> kSynonyms[] = {
+    {"on", "enforce"},
+    {"true", "enforce"},
+    {"enabled", "enforce"},
+    {"disabled", "off"},
+    {"false", "off"},
+    {"dry-run", "shadow"},
+    {"dry_run", "shadow"},
+    {"monitor", "shadow"},
+    {"log", "shadow"},
+    {"report-only", "shadow"},
+    {"rolling", "sliding"},
+    // Source: the SRE book's four classes, of which `critical` is our second.
+    {"critical_plus", "vital"},
+    {"sheddable_plus", "deferrable"},
+};
+
+// The word that is meant, whatever its case.
+std::string_view NearestWord(std::string_view text,
+                             const std::vector<std::string>& known) {
+  std::string lower(text);
+  for (char& c : lower) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
+  }
+  for (const auto& [word, ours] : kSynonyms) {
+    const auto found = std::find(known.begin(), known.end(), ours);
+    if (word == lower && found != known.end()) return *found;
+  }
+  return Nearest(lower, known);
 }
 
 std::string WriteDuration(Duration value) { return Quoted(Written(value)); }
@@ -207,8 +239,8 @@ Place Value::place() const { return present() ? node_->place : parent_->place; }
 
 void Value::Complain(std::string what, std::string why, std::string fix,
                      std::optional<Note> note) const {
-  state_->complaints.Add({place(), std::move(what), std::move(note),
-                          std::move(why), std::move(fix)});
+  state_->Complain({place(), std::move(what), std::move(note), std::move(why),
+                    std::move(fix)});
 }
 
 std::string Value::OrRemove(std::string_view fallback) const {
@@ -300,7 +332,14 @@ Field<std::string> Value::ReadText(const Rule<std::string>& rule) const {
   if (rule.problem) {
     if (const std::string problem = rule.problem(node->text);
         !problem.empty()) {
-      reader.Complain(PrintableText(problem));
+      const std::string nearest =
+          rule.suggest ? rule.suggest(node->text) : std::string();
+      if (nearest.empty()) {
+        reader.Complain(PrintableText(problem));
+      } else {
+        reader.Complain(PrintableText(problem),
+                        "write " + Quoted(PrintableText(nearest)));
+      }
       return field;
     }
   }
@@ -331,7 +370,20 @@ Field<Duration> Value::ReadDuration(const Rule<Duration>& rule) const {
   if (node == nullptr) return field;
   const Result<Duration> duration = ParseDuration(node->text);
   if (!duration) {
-    reader.Complain(PrintableText(duration.error().message));
+    const std::string nearest = NearestDuration(node->text);
+    const Result<Duration> meant = ParseDuration(nearest);
+    const bool digits =
+        !node->text.empty() &&
+        node->text.find_first_not_of("0123456789") == std::string::npos;
+    const std::string what = PrintableText(duration.error().message);
+    if (digits) {
+      reader.Complain(
+          what, "write \"" + node->text + "ms\" or \"" + node->text + "s\"");
+    } else if (meant && *meant >= rule.floor && *meant <= rule.ceiling) {
+      reader.Complain(what, "write " + Quoted(nearest));
+    } else {
+      reader.Complain(what);
+    }
     return field;
   }
   return reader.Check(field, *duration, rule, WriteDuration);
@@ -371,7 +423,7 @@ Field<size_t> Value::ReadWord(const Words& words) const {
     field.given = true;
     return field;
   }
-  const std::string_view nearest = Nearest(node->text, known);
+  const std::string_view nearest = NearestWord(node->text, known);
   reader.Complain("is not " + shape,
                   "write " + (nearest.empty() ? shape : Quoted(nearest)));
   return field;
@@ -403,7 +455,8 @@ Section Value::ReadTable(std::string_view about) const {
   return {state_, node_, parent_, path_, row_};
 }
 
-std::vector<Section> Value::ReadTables(std::string_view about) const {
+std::vector<Section> Value::ReadTables(std::string_view about,
+                                       std::string_view text_key) const {
   std::vector<Section> out;
   if (!present()) return out;
   if (node_->kind != Kind::kArray) {
@@ -416,6 +469,19 @@ std::vector<Section> Value::ReadTables(std::string_view about) const {
   }
   for (Node& item : node_->children) {
     const Value element(state_, &item, node_, path_, row_);
+    if (item.kind != Kind::kTable) {
+      const bool named = item.kind == Kind::kText && !text_key.empty();
+      element.Complain(
+          '`' + PrintableText(path_) + "` has " +
+              std::string(NameOf(item.kind)) + " in it, not a table",
+          '`' + PrintableText(path_) + "` is " + std::string(about) +
+              ": a list of tables",
+          named ? "write { " + std::string(text_key) + " = " +
+                      Quoted(PrintableText(item.text)) + " } instead"
+                : "write `[[" + PrintableText(path_) +
+                      "]]`, and the keys of one below");
+      continue;
+    }
     const Section section = element.ReadTable(about);
     if (section.present()) out.push_back(section);
   }

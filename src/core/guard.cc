@@ -19,6 +19,11 @@ ClassCounter ShedCounter(Reason reason) {
 }
 
 // Of a stage that can refuse: all but the first.
+bool InShadow(const Policy& policy, const Request& request, Stage stage) {
+  return policy.resources[request.resource].stages[Index(stage)] ==
+         StageMode::kShadow;
+}
+
 ClassCounter ShadowCounter(Stage stage) {
   return static_cast<ClassCounter>(
       static_cast<size_t>(ClassCounter::shadow_switch_total) + Index(stage) -
@@ -218,7 +223,22 @@ Admission Guard::DecideWithoutRoom(const Request& request, Waiter* waiter,
   }
   if (policy_->resources[request.resource].stages[Index(Stage::kLimit)] ==
       StageMode::kShadow) {
-    Count(ClassCounter::shadow_limit_total, request.criticality);
+    // Nobody waits in shadow, so what runs beyond the limit is the queue that
+    // there would be; only what finds that full would be refused.
+    const bool overloaded = IsOverloaded();
+    const int64_t waiting =
+        totals.queued + std::max<int64_t>(totals.held - slots, 0);
+    if (waiter == nullptr || waiting >= WaitingBound(overloaded)) {
+      if (!overloaded || !InShadow(*policy_, request, Stage::kLevel) ||
+          waiter == nullptr) {
+        Count(ClassCounter::shadow_limit_total, request.criticality);
+      } else {
+        Count(ClassCounter::shadow_level_total, request.criticality);
+      }
+    } else if (InShadow(*policy_, request, Stage::kDeadline) &&
+               IsHopeless(request.deadline, now)) {
+      Count(ClassCounter::shadow_deadline_total, request.criticality);
+    }
     AcquireAnyway();
     return Run(request, Reason::kRoom, /*counted=*/true, taken, now);
   }

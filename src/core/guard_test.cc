@@ -375,13 +375,49 @@ TEST_F(GuardResourcesTest, OnlyWhatNoRoomWouldHelpIsRefusedAnyhow) {
   EXPECT_FALSE(refused(Of(Criticality::kDeferrable), 0));
 }
 
+// What would have waited ran in time; a count of it would say that a service at
+// its capacity refuses nearly everything.
+TEST_F(GuardResourcesTest,
+       AShadowLimitCountsWhatItWouldRefuseNotWhatWouldWait) {
+  for (const bool overloaded : {false, true}) {
+    StageModes modes = ShadowOf(Stage::kLimit);
+    modes[Index(Stage::kLevel)] = StageMode::kShadow;
+    running_.clear();
+    policy_.resources.resize(1);
+    Make({.stages = modes});
+    Fill();
+    Region& region = **region_;
+    region.flags.overloaded.store(overloaded ? 1 : 0);
+    (overloaded ? region.published.queue_target
+                : region.published.waiting_bound)
+        .store(3);
+    const auto counter = overloaded ? ClassCounter::shadow_level_total
+                                    : ClassCounter::shadow_limit_total;
+    Request request = Of(Criticality::kDeferrable);
+    request.resource = 1;
+    std::vector<Permit> permits;
+    for (uint64_t refused = 0, i = 0; i < 5; ++i) {
+      Waiter waiter;
+      Admission a = guard_->Admit(request, waiter, kStart);
+      EXPECT_EQ(a.decision.verdict, Verdict::kAdmit);
+      permits.push_back(std::move(a.permit));
+      // Three would wait; the fourth and the fifth find no room to.
+      if (i >= 3) ++refused;
+      EXPECT_EQ(Since(counter, Criticality::kDeferrable), refused) << i;
+    }
+    for (Permit& permit : permits) {
+      guard_->Finish(std::move(permit), Outcome::kOk, kStart);
+    }
+  }
+}
+
 TEST_F(GuardResourcesTest, AShadowLimitRunsWhatFindsNoRoomAndCountsIt) {
   Make({.stages = ShadowOf(Stage::kLimit)});
   Fill();
   Request request = Of(Criticality::kDeferrable);
   request.resource = 1;
-  Waiter waiter;
-  Admission a = guard_->Admit(request, waiter, kStart);
+  // One that cannot wait would be refused at once.
+  Admission a = guard_->Admit(request, kStart);
   EXPECT_EQ(a.decision.verdict, Verdict::kAdmit);
   EXPECT_EQ(guard_->inflight(), 3);
   EXPECT_EQ(Since(ClassCounter::shadow_limit_total, Criticality::kDeferrable),

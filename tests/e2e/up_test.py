@@ -1,5 +1,6 @@
 """weir up, with the real nginx: it serves, says what is wrong, and leaves nothing."""
 
+import contextlib
 import http.server
 import json
 import os
@@ -61,6 +62,40 @@ def eventually(condition, seconds=20):
     return True
 
 
+class Hello(http.server.BaseHTTPRequestHandler):
+    """Answers with the host that it was asked for."""
+
+    protocol_version = "HTTP/1.1"
+    asked = 0
+
+    def do_GET(self):
+        self.answer(200)
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.answer(201)
+
+    def answer(self, status):
+        Hello.asked += 1
+        body = self.headers["Host"].encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+@contextlib.contextmanager
+def own_service():
+    """A service on the loopback; gives its address."""
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hello) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
 class UpTest(unittest.TestCase):
 
     def setUp(self):
@@ -119,25 +154,67 @@ class UpTest(unittest.TestCase):
         self.assertEqual(get(re.search(r"http://\S+", second_said)[0])[0], 200)
 
     def test_the_users_own_service_stands_behind_it(self):
-        class Hello(http.server.BaseHTTPRequestHandler):
-            def do_GET(self):
-                body = self.headers["Host"].encode()
-                self.send_response(200)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *_):
-                pass
-
-        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hello) as server:
-            threading.Thread(target=server.serve_forever, daemon=True).start()
-            upstream = f"127.0.0.1:{server.server_port}"
+        with own_service() as upstream:
             _, greeting = self.start("--upstream", upstream)
             url = re.search(r"with weir\s+(http://\S+)", greeting)[1]
             self.assertEqual(get(url), (200, upstream.encode()))
             self.assertNotIn("without", greeting)
-            server.shutdown()
+            # Another service's scenario asks for paths that this one lacks.
+            self.assertNotIn(".toml --target", greeting)
+
+    def test_from_routes_over_the_log_to_a_replay(self):
+        with own_service() as upstream, tempfile.TemporaryDirectory() as folder:
+            log = pathlib.Path(folder, "access.log")
+            _, greeting = self.start("--upstream", upstream, "--shadow", "--log", log,
+                                     "--route", "/buy=checkout", "--route", "/static=off")
+            url = re.search(r"with weir\s+(http://\S+)", greeting)[1]
+            storm = re.search(r"^  \S+weir (storm .*) --rate", greeting, flags=re.M)[1].split()
+            self.assertEqual(storm, ["storm", "--target", url + "/buy"])
+            done = subprocess.run([WEIR, *storm, "--rate", "100", "--duration", "1s", "--path", "/buy",
+                                   "--path", "/static/logo", "--method", "POST", "--body", "x",
+                                   "--header", "Content-Type: text/plain", "--json"],
+                                  capture_output=True, text=True, timeout=60)
+            report = json.loads(done.stdout)
+            answers = {(each["route"], each["answer"]): each["count"] for each in report["answers"]}
+            self.assertEqual(set(answers), {("/buy", "201"), ("/static/logo", "201")}, done.stderr)
+            self.assertEqual(sum(answers.values()), report["offered"])
+            get(url + "/buy")
+            self.assertTrue(eventually(lambda: '"GET /buy HTTP/1.1" 200' in log.read_text()))
+            lines = log.read_text().splitlines()
+            self.assertTrue(any("/static/logo" in line and " off/" in line for line in lines))
+            self.assertTrue(any("/buy" in line and " admit/room " in line for line in lines))
+            replay = subprocess.run([WEIR, "replay", log, "--deadline", "1s"],
+                                    capture_output=True, text=True, timeout=60)
+            self.assertEqual(replay.returncode, 0, replay.stderr)
+            self.assertIn('name = "/buy"', replay.stdout)
+
+    def test_the_configuration_of_an_own_service_is_one_that_nginx_takes(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = self.run_up("--upstream", "127.0.0.1:9", "--route", "/buy=checkout", "--print-conf")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            policy = re.findall(r"^#   (.*)$|^(#)$", done.stdout, flags=re.M)
+            pathlib.Path(folder, "weir.toml").write_text("\n".join(line for line, _ in policy))
+            conf = pathlib.Path(folder, "nginx.conf")
+            conf.write_text(done.stdout)
+            check = subprocess.run(["nginx", "-t", "-e", "stderr", "-p", folder, "-c", conf],
+                                   capture_output=True, text=True, timeout=60,
+                                   env={**os.environ, "PATH": os.environ["PATH"] + ":/usr/sbin"})
+            self.assertEqual(check.returncode, 0, check.stderr)
+
+    def test_who_stops_a_storm_gets_what_it_has(self):
+        Hello.asked = 0
+        with own_service() as upstream:
+            storm = subprocess.Popen([WEIR, "storm", "--target", f"http://{upstream}/", "--rate", "200",
+                                      "--duration", "10m"],
+                                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            self.addCleanup(storm.kill)
+            self.assertTrue(eventually(lambda: Hello.asked > 20))
+            storm.send_signal(signal.SIGINT)
+            said, complaint = storm.communicate(timeout=30)
+            self.assertEqual(storm.returncode, 1)
+            self.assertGreater(int(re.search(r"^offered +(\d+)", said, flags=re.M)[1]), 10)
+            self.assertRegex(said, r"(?m)^  200 +\d+")
+            self.assertIn("stopped after", complaint)
 
     def test_a_child_that_dies_ends_it_with_the_reason(self):
         up, greeting = self.start("--scenario", SCENARIO)
@@ -189,7 +266,12 @@ class UpTest(unittest.TestCase):
     def test_input_that_makes_no_sense_is_refused(self):
         for arguments in (["--upstream", "nonsense"], ["--json"], ["--guarded-only"], ["--workers", "0"],
                           ["--demo", "--upstream", "127.0.0.1:1"], ["--nonsense"],
-                          ["--scenario", self.folder / "none.toml"]):
+                          ["--scenario", self.folder / "none.toml"],
+                          ["--route", "/a=b"], ["--print-conf"],
+                          ["--upstream", "127.0.0.1:1", "--route", "a=b"],
+                          ["--upstream", "127.0.0.1:1", "--route", "/a=a b"],
+                          ["--upstream", "127.0.0.1:1", "--scenario", SCENARIO],
+                          ["--upstream", "127.0.0.1:1", "--shadow", "--policy", ROOT / "examples/policies/quota.toml"]):
             with self.subTest(arguments):
                 done = self.run_up(*arguments)
                 self.assertEqual(done.returncode, 2, done.stderr)

@@ -50,6 +50,14 @@ struct SendLag {
   Duration max{};
 };
 
+// How often attempts for a route ended in one way.
+struct Answers {
+  std::string route{};
+  // "200"; "503 level", with weir's reason; "given up", "no answer", "unsent".
+  std::string answer{};
+  uint64_t count = 0;
+};
+
 struct Report {
   std::string scenario;
   uint64_t seed = 0;
@@ -65,6 +73,9 @@ struct Report {
   std::optional<double> inversions_per_1000{};
   std::optional<double> unsteadiness{};
   std::optional<SendLag> send_lag;  // Of a real run.
+  std::vector<Answers> answers{};   // The same; the most frequent first.
+  // When somebody stopped a real run; its figures are those up to then.
+  std::optional<Duration> stopped{};
   // Why these figures should not be trusted; empty: they may be.
   std::string invalid;
 

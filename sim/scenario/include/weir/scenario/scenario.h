@@ -288,6 +288,9 @@ struct Scenario {
   // phases and bursts and the instant of changes and pauses, but neither
   // service times nor deadlines nor loads.  factor > 0.
   void Stretch(double factor);
+
+  // Ends it at `end` (> 0): phases that would begin later are gone.
+  void Truncate(Duration end);
 };
 
 }  // namespace weir::scenario

@@ -36,6 +36,10 @@ class Tally {
   // All that was added so far.
   Report Make() const;
 
+  // The same for a run that was stopped at `end` (> 0), as if the scenario had
+  // ended there.
+  Report MakeUntil(Duration end) const;
+
  private:
   struct Group {
     Figures counts;

@@ -100,6 +100,8 @@ struct Rule<std::string> {
   // What is wrong with a text, to go on after its key: "is no address".
   // Empty when nothing is.
   std::function<std::string(std::string_view)> problem = {};
+  // The text that a wrong one most likely stands for; empty when there is none.
+  std::function<std::string(std::string_view)> suggest = {};
   std::optional<std::string> fallback = std::nullopt;
   bool required = false;
   std::string_view example = {};
@@ -165,8 +167,10 @@ class Value {
                                std::string_view fallback = "") const;
   // A table, `[path]` or `path = { ... }`.  Absent: a section without keys.
   Section ReadTable(std::string_view about) const;
-  // The tables of `[[path]]` or of a list of `{ ... }`, in order.
-  std::vector<Section> ReadTables(std::string_view about) const;
+  // The tables of `[[path]]` or of a list of `{ ... }`, in order.  `text_key`
+  // is the key that a text in place of a table stands for, if one is obvious.
+  std::vector<Section> ReadTables(std::string_view about,
+                                  std::string_view text_key = "") const;
 
   // Complains about this value.
   void Complain(std::string what, std::string why, std::string fix,
@@ -269,6 +273,11 @@ class Document {
   // be read, since it may be that.
   void ComplainOfAbsence(Place place, std::string what, std::string why,
                          std::string fix);
+
+  // Asked about each key that nobody read before anything else is advised: the
+  // row of its table, "resource.*", and the key.  Returns a fix, or nothing.
+  void AdviseBy(
+      std::function<std::string(std::string_view, std::string_view)> advise);
 
   // Call when all keys were asked for.  Adds a complaint for each key of the
   // tables read that nobody asked for, and returns all.  While something could

@@ -28,6 +28,10 @@ std::string PrintPolicy(const Policy& policy);
 
 // "header:NAME" (any case), "baggage:KEY" or "variable:NAME".
 Result<Source> ParseSource(std::string_view text);
+// What a text that is none most likely stands for, "$remote_addr" or
+// "x-api-key"; empty when nothing is obvious.  The same for networks.
+std::string NearestSource(std::string_view text);
+std::string NearestNetwork(std::string_view text);
 std::string FormatSource(const Source& source);
 
 // "10.0.0.0/8", "fd00::/8"; without a prefix, one address.

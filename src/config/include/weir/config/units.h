@@ -16,6 +16,11 @@ namespace weir::config {
 // An error's message goes on after the name of the value: "has no unit".
 Result<Duration> ParseDuration(std::string_view text);
 
+// The duration, in its shortest form, that a text of another notation stands
+// for: "5 sec", "1min", "1,5s", "1h30m", "10S", "1 day".  Empty when none is
+// obvious.
+std::string NearestDuration(std::string_view text);
+
 // The shortest exact form with a whole number: "1500ms", "2s", "1h".
 // ParseDuration() reads it back for every duration not below zero.
 std::string FormatDuration(Duration duration);
