@@ -6,8 +6,10 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "weir/capacity_look.h"
 #include "weir/config/units.h"
 #include "weir/host/calendar.h"
+#include "weir/queue/waiting_queue.h"
 #include "weir/snapshot.h"
 
 namespace weir::cli {
@@ -268,6 +270,44 @@ class Walk {
            snapshot_->inflight < region_->published.slots.load(kRelaxed);
   }
 
+  // Whether as many wait as may, and nobody would leave for this one.
+  bool IsTurnedAway() const {
+    const bool overloaded = IsOverloaded();
+    const auto& bound = overloaded ? region_->published.queue_target
+                                   : region_->published.waiting_bound;
+    std::array<int64_t, kCriticalities> waiting = snapshot_->waiting;
+    int64_t queued = Queued();
+    const uint8_t rank =
+        Rank(region_->usage.Level(region_->Keyed(request_.client), now_),
+             request_.attempt > 0);
+    for (; queued + 1 > bound.load(kRelaxed) && queued > 0; --queued) {
+      size_t least = kCriticalities - 1;
+      while (waiting[least] <= 0) --least;
+      if (IsLeastWanted(Index(request_.criticality), rank, least,
+                        WorstRank(least), overloaded)) {
+        return true;
+      }
+      --waiting[least];
+    }
+    return false;
+  }
+
+  // Of those that wait in that class, in any worker.
+  uint8_t WorstRank(size_t criticality) const {
+    uint8_t worst = 0;
+    for (const Region::Shard& shard : region_->shards) {
+      if (shard.waiting[criticality].load(kRelaxed) > 0) {
+        worst = std::max(worst, shard.worst_rank.load(kRelaxed));
+      }
+    }
+    return worst;
+  }
+
+  Duration RetryAfter() const {
+    return RetryAfterFor(Queued(), region_->published.capacity.load(kRelaxed),
+                         region_->published.demand.load(kRelaxed));
+  }
+
   Finding LookAtLevel() const {
     if (!region_) {
       return {Effect::kUnknown,
@@ -279,19 +319,15 @@ class Walk {
     std::string why = fmt::format("demand {}/s, capacity {}/s", Rounded(demand),
                                   Rounded(capacity));
     if (HasRoom() || !IsOverloaded()) return {Effect::kPasses, why, {}};
-    const auto criticality = static_cast<int64_t>(Index(request_.criticality));
-    const int64_t level =
-        128 * (3 - criticality) + 127 -
-        region_->usage.Level(region_->Keyed(request_.client), now_);
-    const int64_t cut = region_->flags.level.load(kRelaxed);
-    why +=
-        fmt::format("; its level is {}, the last one shed had {}", level, cut);
-    if (level > cut) return {Effect::kPasses, why, {}};
-    if (Queued() < region_->published.queue_target.load(kRelaxed)) {
+    const Level level(
+        request_.criticality,
+        region_->usage.Level(region_->Keyed(request_.client), now_));
+    why += fmt::format("; its level is {}, the last one shed had {}",
+                       level.value(), region_->flags.level.load(kRelaxed));
+    if (!IsTurnedAway()) {
       return {Effect::kPasses, why + "; there is room to wait", {}};
     }
-    return {Effect::kRefuses, why,
-            FromSeconds(std::max(1., demand / capacity))};
+    return {Effect::kRefuses, why, RetryAfter()};
   }
 
   Finding LookAtLimit() const {
@@ -302,13 +338,8 @@ class Walk {
     std::string why = fmt::format("{} of {} run, {} wait", snapshot_->inflight,
                                   slots, Queued());
     if (HasRoom()) return {Effect::kPasses, why, {}};
-    const auto& bound = IsOverloaded() ? region_->published.queue_target
-                                       : region_->published.waiting_bound;
-    if (Queued() < bound.load(kRelaxed) || IsOverloaded()) {
-      return {Effect::kWaits, why, {}};
-    }
-    return {Effect::kRefuses, why + ", no more may wait",
-            std::chrono::seconds(1)};
+    if (IsOverloaded() || !IsTurnedAway()) return {Effect::kWaits, why, {}};
+    return {Effect::kRefuses, why + ", no more may wait", RetryAfter()};
   }
 
   const Policy& policy_;

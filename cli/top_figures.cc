@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "weir/capacity_look.h"
+
 namespace weir::cli {
 namespace {
 
@@ -79,9 +81,7 @@ std::string_view ModeName(double law_mode) {
 
 std::optional<Criticality> CutClass(double level) {
   if (!(level >= 1)) return std::nullopt;
-  const auto below_vital = static_cast<size_t>(level) / 128;
-  if (below_vital >= kCriticalities) return Criticality::kVital;
-  return static_cast<Criticality>(kCriticalities - 1 - below_vital);
+  return Level::ClassOf(static_cast<int64_t>(level));
 }
 
 std::string Label(std::string_view counter) {

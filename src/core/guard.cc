@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "relaxed.h"
+#include "weir/capacity_look.h"
 
 namespace weir {
 namespace {
@@ -304,8 +305,8 @@ bool Guard::IsRefusedAnyhow(const Request& request, Instant now) const {
     return false;
   }
   // Whom the level spares least: those of the class that have used nothing.
-  const auto criticality = static_cast<int64_t>(Index(request.criticality));
-  return 128 * (3 - criticality) + 127 < region_.flags.level.load(kRelaxed);
+  return Level::HighestOf(request.criticality).value() <
+         region_.flags.level.load(kRelaxed);
 }
 
 bool Guard::IsPaused(const Request& request, Instant now) const {
@@ -321,8 +322,7 @@ Admission Guard::Refuse(const Request& request, Reason reason, int64_t queued,
                         uint8_t rank, const Taken& taken) {
   GiveBack(request, taken);
   if (reason == Reason::kLevel) {
-    const auto criticality = static_cast<int64_t>(Index(request.criticality));
-    region_.flags.level.store(128 * (3 - criticality) + 127 - UsageOf(rank),
+    region_.flags.level.store(Level(request.criticality, UsageOf(rank)).value(),
                               kRelaxed);
   }
   Admission shed = Shed(request, reason, RetryAfter(reason, queued));

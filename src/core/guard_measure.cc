@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "relaxed.h"
+#include "weir/capacity_look.h"
 #include "weir/guard.h"
 
 namespace weir {
@@ -35,11 +36,8 @@ constexpr double kMostDeviation = 100;
 // Above it, a bound means "none": see LimitLaw::waiting_bound().
 constexpr int64_t kUnbounded = 1'000'000'000'000'000;
 
-// Push-back grows with the excess of demand: at ten times the capacity nine
-// seconds, so that what comes back is about one second's worth of it.
-// Chosen; at most kLongestRetry.
-constexpr double kRetryPerExcess = 1;  // s
-constexpr double kLongestRetry = 30;   // s
+// Push-back of what comes back neither by time nor by room.  Chosen.
+constexpr double kLongestRetry = 30;  // s
 
 int64_t Take(Shared<int64_t>& number) {
   // Reading first spares the line of workers that have added nothing.
@@ -116,14 +114,10 @@ bool Guard::IsOverloaded() const {
 }
 
 Duration Guard::RetryAfter(Reason reason, int64_t queued) const {
+  if (reason != Reason::kLevel && reason != Reason::kLimit) return Duration(0);
   const Region::Published& law = region_.published;
-  const double capacity = law.capacity.load(kRelaxed);
-  if ((reason != Reason::kLevel && reason != Reason::kLimit) || capacity <= 0) {
-    return Duration(0);
-  }
-  const double wait = static_cast<double>(queued) / capacity;
-  const double excess = std::max(0., law.demand.load(kRelaxed) / capacity - 1);
-  return FromSeconds(std::min(kLongestRetry, wait + kRetryPerExcess * excess));
+  return RetryAfterFor(queued, law.capacity.load(kRelaxed),
+                       law.demand.load(kRelaxed));
 }
 
 Duration Guard::PauseLeft(const Request& request, Instant now) const {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "relaxed.h"
+#include "weir/capacity_look.h"
 #include "weir/guard.h"
 
 namespace weir {
@@ -19,6 +20,8 @@ constexpr Duration kSpareTick = std::chrono::milliseconds(10);
 // it must be taken for stuck as long as nothing moves there.  Chosen: three
 // ticks.
 constexpr Duration kYield = 3 * kTick;
+// A rank that no other is above.
+constexpr uint8_t kAnyRank = 255;
 
 }  // namespace
 
@@ -62,17 +65,20 @@ bool Guard::MakeRoom(const Request& request, uint8_t rank, bool overloaded,
   while (totals.queued + 1 > bound && totals.queued > 0) {
     size_t least = kCriticalities - 1;
     while (!totals.Has(least)) --least;
-    if (least < own || (least == own && !overloaded)) return false;
     const uint8_t worst =
         overloaded && !IsAlone() ? FindWorst(least).rank : uint8_t{0};
-    if (least == own && worst > 0 && rank > worst) return false;
+    if (IsLeastWanted(own, rank, least, worst > 0 ? worst : kAnyRank,
+                      overloaded)) {
+      return false;
+    }
     Waiter* const victim = queue_.NextToLeave();
     if (victim == nullptr || Index(victim->request_.criticality) < least ||
         victim->rank_ < worst) {
       return true;
     }
-    // Among equals the one of the higher rank goes, else the older request.
-    if (least == own && rank > victim->rank_) return false;
+    if (IsLeastWanted(own, rank, least, victim->rank_, overloaded)) {
+      return false;
+    }
     ShedWaiting(*victim, overloaded ? Reason::kLevel : Reason::kLimit, now);
     --totals.waiting[least];
     --totals.queued;
