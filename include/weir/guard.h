@@ -47,11 +47,13 @@
 #include "weir/decision.h"
 #include "weir/permit.h"
 #include "weir/policy.h"
+#include "weir/queue/due_places.h"
 #include "weir/queue/waiting_queue.h"
 #include "weir/region.h"
 #include "weir/request.h"
 #include "weir/result.h"
 #include "weir/signal/recent_load.h"
+#include "weir/signal/usual_latency.h"
 #include "weir/waiter.h"
 
 namespace weir {
@@ -210,7 +212,7 @@ class Guard {
   bool GoesOn(const Request& request, Stage stage);
   bool Enforces(const Request& request, Stage stage) const;
   // Whether it cannot be answered by `deadline` any more, as far as is known.
-  bool IsHopeless(Instant deadline, Instant now) const;
+  bool IsHopeless(const Request& request, Instant deadline, Instant now) const;
 
   // The stages stale to system, for resources that have any of them.
   struct Refusal {
@@ -242,6 +244,7 @@ class Guard {
   // What waits.
   [[gnu::noinline]] void Pump(Instant now);
   bool MayGoFirst(const Totals& totals, Instant now);
+  Waiter* NextToRun();
   void NoteQueueEmpty(bool backlog_dropped, Instant now);
   void PurgeExcess(Instant now);
   // The highest rank that waits in any worker, in the class `least`, which is
@@ -270,6 +273,12 @@ class Guard {
   void AcquireAnyway();
   void Release();
   void ReturnFree();
+  void Haunt(Instant now);
+  void FadeGhosts(Instant now);
+  void LapseOverdue(Instant now);
+  void GiveBackPlace(const Permit::Data& permit, bool lost, Instant now);
+  bool HasItsShare(uint16_t row, size_t criticality) const;
+  void NoteRow(uint16_t row, Instant now);
   bool Tight() const;
   void SetTight(bool tight);
   // Workers that own a shard.
@@ -278,7 +287,10 @@ class Guard {
 
   // Measuring.
   void CountArrival(const Request& request, Instant now);
+  void OpenShardRound(uint64_t round);
   void Sample(const Permit::Data& permit, Instant now);
+  void SampleLost(const Permit::Data& permit, Instant now);
+  void StepAfterAnswer(int64_t answers, Instant now);
   void SampleCalm(const Permit::Data& permit, Duration took, double latency);
   void MarkUnbound();
   [[gnu::noinline]] void StepLaw(Instant now, bool queue_formed = false,
@@ -292,7 +304,7 @@ class Guard {
   const Region::Shard* FirstElsewhere() const;
   int64_t InflightOfAll(Instant now);
   bool IsOverloaded() const;
-  int64_t WaitingBound(bool overloaded) const;
+  int64_t WaitingBound() const;
   Duration RetryAfter(Reason reason, int64_t queued) const;
   void Count(ClassCounter counter, Criticality criticality);
   void Count(Counter counter);
@@ -309,6 +321,12 @@ class Guard {
   bool left_ = false;
   bool configure_law_ = false;
   bool has_ladders_ = false;
+  // Several resources, which share the places; the rows that asked lately, and
+  // those before that.
+  bool has_kinds_ = false;
+  uint64_t rows_asking_ = 0;
+  uint64_t rows_asked_ = 0;
+  Instant rows_since_ = Instant::min();
   // Bit mask by Stage: which of stale to system a resource has.
   std::array<uint16_t, kMaxResources> stages_of_{};
   TierTable tier_table_;
@@ -323,10 +341,20 @@ class Guard {
   Waiter* decided_last_ = nullptr;
 
   Instant now_;
-  int64_t inflight_ = 0;                  // Counted permits that are out.
-  int64_t free_ = 0;                      // Places held, but not in use.
-  double latency_ = 0;                    // s, smoothed latency in service.
-  double usual_inflight_ = 0;             // Smoothed inflight at admission.
+  int64_t inflight_ = 0;  // Counted permits that are out.
+  int64_t free_ = 0;      // Places held, but not in use.
+  // In service: of each row, and of all.
+  std::array<UsualLatency, kMaxResources> usual_latency_;
+  UsualLatency stay_;
+  // Places of callers who left, for whom the service still works: their
+  // expected number, and what of it is held.
+  double ghosts_ = 0;
+  int64_t ghost_places_ = 0;
+  Instant ghosts_at_;
+  DuePlaces due_places_;
+  Instant answered_at_;        // When the last answer was seen.
+  int64_t lapsed_ = 0;         // Requests at work that hold no place any more.
+  double usual_inflight_ = 0;  // Smoothed inflight at admission.
   mutable uint64_t members_version_ = 0;  // That members_ is of.
   mutable int64_t members_ = 0;
   int64_t elsewhere_ = 0;  // Inflight of the other shards, which is
@@ -348,6 +376,7 @@ class Guard {
   int64_t budgets_ = 0;
   int64_t budget_us_ = 0;
   int64_t retries_ = 0;
+  int64_t refused_ = 0;
   int64_t calm_ = 0;
   int64_t calm_ns_ = 0;
   int64_t calm_deviation_ppm_ = 0;

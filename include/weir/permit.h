@@ -61,9 +61,13 @@ class Permit {
     Instant admitted_at{};
     Instant deadline = kNever;
     int32_t inflight_before = 0;  // Inflight when it was admitted, itself not.
+    uint32_t due = 0;             // Its bucket in DuePlaces; 0: none.
+    uint16_t row = 0;             // Of its resource in the region.
     Criticality criticality = Criticality::kImportant;
     bool counted = false;  // Holds a place under the limit.
     bool exempt = false;
+    bool started = true;  // The caller did not leave before it was told.
+    bool in_row = false;  // Counted among the places of its resource.
     DrillSide drill = DrillSide::kNone;
     bool in_system = false;  // Counts as inflight for the system rule.
   };

@@ -128,11 +128,13 @@ struct Region {
     Shared<int64_t> slots;
     Shared<int64_t> queue_target;
     Shared<int64_t> waiting_bound;
-    Shared<uint8_t> mode;
+    Shared<uint8_t> mode;      // LawMode
+    Shared<uint8_t> standing;  // The overload lasts: Q* may wait.
     alignas(kLine) Shared<double> capacity;
     Shared<double> demand;
-    Shared<double> base_latency;  // s
-    Shared<double> budget;        // s
+    Shared<double> base_latency;     // s
+    Shared<double> budget;           // s
+    Shared<double> service_latency;  // As LimitLaw::service_latency(), s.
   };
 
   // Written by any worker, when they change.
@@ -162,6 +164,7 @@ struct Region {
   struct alignas(kLine) Pending {
     Shared<int64_t> arrivals;
     Shared<int64_t> retries;  // Of those.
+    Shared<int64_t> refused;  // Requests that left for want of a place.
     Shared<int64_t> budgets;
     Shared<int64_t> budget_us;
     Shared<int64_t> calm;
@@ -211,6 +214,8 @@ struct Region {
     // Line 1: read by other workers when places are scarce.
     Shared<int64_t> inflight;
     std::array<Shared<int32_t>, kCriticalities> waiting;
+    // The rows of those that wait, a bit each.
+    std::array<Shared<uint64_t>, kCriticalities> waiting_rows;
     Shared<int64_t> oldest_ns;  // When the next to run came, if any waits.
     // The highest rank that waits, in the least critical class that does.
     Shared<uint8_t> worst_rank;
@@ -218,8 +223,12 @@ struct Region {
     // Line 2: the open round.
     alignas(kLine) Shared<uint64_t> round;
     Shared<int64_t> completions;
+    Shared<int64_t> late;
+    Shared<int64_t> lost;
     Shared<double> latency_sum;
     Shared<double> latency_sq_sum;
+    // Places taken of each row, where there are several resources.
+    alignas(kLine) std::array<Shared<int32_t>, kMaxResources> running;
     // Counters: nothing is decided by them.
     alignas(kLine) std::array<std::array<std::atomic<uint64_t>, kCriticalities>,
                               kClassCounters> by_class;
@@ -275,7 +284,7 @@ struct Region {
   std::optional<uint16_t> FindResource(std::string_view name) const;
 
   // Publishes what the law says.  For the holder of the turn, and for Create.
-  void Publish(const LimitLaw& law);
+  void Publish(const LimitLaw& law, Instant now);
 
   // `client`, as the tables of this region know it; 0 stays 0.
   uint64_t Keyed(uint64_t client) const;

@@ -48,12 +48,14 @@ class Waiter {
   Guard* guard_ = nullptr;
   Link by_class_;  // All of its class, oldest first; later: the decided ones.
   Link by_rank_;   // Those of its class with its rank.
+  Link by_row_;    // Those of its class and resource, oldest first.
   // Expiry heap (pairing heap): first child, next sibling, and the left
   // neighbour, which is the parent for a first child.
   Waiter* child_ = nullptr;
   Waiter* sibling_ = nullptr;
   Waiter* left_ = nullptr;
   Taken taken_;
+  uint16_t row_ = 0;  // Of its resource in the region.
   uint8_t rank_ = 0;  // Rank() of when it arrived.
   State state_ = State::kIdle;
 };

@@ -62,6 +62,8 @@ Guard::Guard(std::shared_ptr<const Policy> policy, Region& region, int shard,
       configure_law_(true),
       executor_at_(now),
       now_(now),
+      due_places_(policy_->deadline, now),
+      answered_at_(now),
       last_step_(now),
       last_ladders_(now) {
   // What a former guard of this shard did not give back.
@@ -69,6 +71,9 @@ Guard::Guard(std::shared_ptr<const Policy> policy, Region& region, int shard,
   region_.places.Close(account);
   region_.in_system.Close(account);
   for (Ledger& queued : region_.queued) queued.Close(account);
+  for (auto& running : shard_.running) running.store(0, kRelaxed);
+  for (auto& rows_waiting : shard_.waiting_rows)
+    rows_waiting.store(0, kRelaxed);
   ApplySwitches();
   ConfigureStages();
   StepLaw(now);
@@ -83,6 +88,7 @@ Guard::~Guard() {
   }
   if (IsForked() || left_) return;
   assert(inflight_ == 0 && "permits must not outlive their guard");
+  free_ += ghost_places_;
   ReturnFree();
 }
 
@@ -107,6 +113,7 @@ Result<Guard::Rows> Guard::MapResources(const Policy& policy, Region& region) {
 
 void Guard::ApplySwitches() {
   has_ladders_ = false;
+  has_kinds_ = policy_->resources.size() > 1;
   for (size_t i = 0; i < policy_->resources.size(); ++i) {
     const Resource& resource = policy_->resources[i];
     Region::Resource& row = region_.resources[rows_[i]];
@@ -131,13 +138,17 @@ std::optional<Error> Guard::Apply(std::shared_ptr<const Policy> policy,
   if (!rows) return rows.error();
   // What waits keeps its place; of a resource that is gone it follows the
   // rules of the first.
-  for (Waiter* waiter = queue_.Next(nullptr); waiter != nullptr;
-       waiter = queue_.Next(waiter)) {
+  WaitingQueue followed;
+  while (Waiter* waiter = queue_.NextToRun(/*overloaded=*/false)) {
+    queue_.Remove(*waiter);
     uint16_t& resource = waiter->request_.resource;
     const auto same = policy->FindResource(policy_->resources[resource].name);
     if (!same) waiter->taken_.quota = false;
     resource = same.value_or(0);
+    waiter->row_ = (*rows)[resource];
+    followed.Push(*waiter);
   }
+  queue_ = followed;
   policy_ = std::move(policy);
   rows_ = *rows;
   ApplySwitches();
@@ -175,7 +186,7 @@ Admission Guard::Decide(const Request& request, Waiter* waiter, Instant now) {
     return Shed(request, Reason::kPaused, PauseLeft(request, now));
   }
   if (now >= request.deadline && !GoesOn(request, Stage::kDeadline)) {
-    return Refuse(request, Reason::kDeadline, 0, 0, {});
+    return Shed(request, Reason::kDeadline, Duration(0));
   }
   if (stages_of_[request.resource] != 0) [[unlikely]] {
     return DecideStaged(request, waiter, now);
@@ -201,6 +212,7 @@ Admission Guard::DecideByCapacity(const Request& request, Waiter* waiter,
                                   StageMode limit_mode, const Taken& taken,
                                   Instant now) {
   CountArrival(request, now);
+  if (has_kinds_) NoteRow(rows_[request.resource], now);
   if (limit_mode == StageMode::kOff) {
     return Run(request, Reason::kRoom, /*counted=*/false, taken, now);
   }
@@ -214,10 +226,14 @@ Admission Guard::DecideByCapacity(const Request& request, Waiter* waiter,
 // Places are scarce, or somebody waits.
 Admission Guard::DecideWithoutRoom(const Request& request, Waiter* waiter,
                                    const Taken& taken, Instant now) {
+  LapseOverdue(now);
   ReturnFree();
   const Totals totals = SumShards();
   const int64_t slots = region_.published.slots.load(kRelaxed);
-  if (totals.queued == 0 && Acquire()) {
+  const uint16_t row = rows_[request.resource];
+  if (totals.queued == 0 &&
+      !(has_kinds_ && HasItsShare(row, Index(request.criticality))) &&
+      Acquire()) {
     if (totals.held + 1 < slots) MarkUnbound();
     if (2 * totals.held < slots) SetTight(false);
     return Run(request, Reason::kRoom, /*counted=*/true, taken, now);
@@ -247,7 +263,7 @@ Admission Guard::DecideWithoutRoom(const Request& request, Waiter* waiter,
     return Refuse(request, Reason::kLimit, totals.queued, 0, taken);
   }
   if (Enforces(request, Stage::kDeadline) &&
-      IsHopeless(request.deadline, now)) {
+      IsHopeless(request, request.deadline, now)) {
     return Refuse(request, Reason::kDeadline, totals.queued, 0, taken);
   }
   const uint8_t rank =
@@ -277,11 +293,16 @@ Admission Guard::Run(const Request& request, Reason reason, bool counted,
   data.admitted_at = now;
   data.deadline = request.deadline;
   data.criticality = request.criticality;
+  data.row = rows_[request.resource];
   data.counted = counted;
   data.in_system = taken.system;
   if (counted) {
     data.inflight_before = static_cast<int32_t>(InflightOfAll(now));
     shard_.inflight.store(++inflight_, kRelaxed);
+    if (!due_places_.Reaches(request.deadline)) LapseOverdue(now);
+    data.due = due_places_.Add(request.deadline);
+    data.in_row = has_kinds_;
+    if (has_kinds_) CountUp(shard_.running[data.row], 1);
   }
   if (reason != Reason::kExempt) {
     if (has_ladders_) Degrade(request, now, admission);
@@ -325,6 +346,10 @@ Admission Guard::Refuse(const Request& request, Reason reason, int64_t queued,
     region_.flags.level.store(Level(request.criticality, UsageOf(rank)).value(),
                               kRelaxed);
   }
+  if (reason == Reason::kLevel || reason == Reason::kLimit ||
+      reason == Reason::kDeadline) {
+    ++refused_;
+  }
   Admission shed = Shed(request, reason, RetryAfter(reason, queued));
   const bool short_of_room =
       reason == Reason::kLevel || reason == Reason::kLimit;
@@ -355,8 +380,14 @@ bool Guard::GoesOn(const Request& request, Stage stage) {
   return mode != StageMode::kEnforce;
 }
 
-bool Guard::IsHopeless(Instant deadline, Instant now) const {
-  return deadline != kNever && now + FromSeconds(latency_) > deadline;
+bool Guard::IsHopeless(const Request& request, Instant deadline,
+                       Instant now) const {
+  if (deadline == kNever) return false;
+  // What was seen of late, unless the limit has been lowered since.
+  const double takes =
+      std::min(usual_latency_[rows_[request.resource]].likely(),
+               region_.published.service_latency.load(kRelaxed));
+  return now + FromSeconds(takes) > deadline;
 }
 
 void Guard::Finish(Permit&& permit, Outcome outcome, Instant now) {
@@ -382,8 +413,11 @@ void Guard::End(const Permit::Data& data, Outcome outcome, Instant now) {
   }
   if (!data.counted) return;
   shard_.inflight.store(--inflight_, kRelaxed);
-  if (outcome < Outcome::kCancelled) Sample(data, now);
-  Release();
+  if (outcome == Outcome::kOk) Sample(data, now);
+  const bool lost = data.started && (outcome == Outcome::kTimedOut ||
+                                     outcome == Outcome::kCancelled);
+  if (lost) SampleLost(data, now);
+  GiveBackPlace(data, lost, now);
   if (Tight() || !queue_.empty()) Pump(now);
 }
 

@@ -76,7 +76,7 @@ void Guard::StepLadders(const LimitLaw& law, Instant now) {
   last_ladders_ = now;
   const DegradeLadder::Load load{
       .overloaded = region_.flags.overloaded.load(kRelaxed) != 0,
-      .demand = law.demand(),
+      .demand = law.demand.rate(),
       .capacity = law.capacity};
   for (size_t i = 0; i < policy_->resources.size(); ++i) {
     const Resource& resource = policy_->resources[i];

@@ -29,8 +29,7 @@ constexpr Duration kElsewhereAge = std::chrono::microseconds(10);
 // shard costs that another core has just written is a tenth of it, so however
 // many workers there are a tenth of one's time at most goes into looking.
 constexpr Duration kShardRead = std::chrono::microseconds(1);
-// Smoothing of latency and of inflight at admission.  Source: law.md.
-constexpr double kLatencyGain = .05;
+// Smoothing of inflight at admission.  Source: law.md.
 constexpr double kInflightGain = .01;
 constexpr double kMostDeviation = 100;
 // Above it, a bound means "none": see LimitLaw::waiting_bound().
@@ -68,6 +67,13 @@ void Guard::PublishQueue() {
     region_.queued[c].Add(static_cast<size_t>(shard_index_), size - before);
     shard_.waiting[c].store(size, kRelaxed);
   }
+  if (has_kinds_) {
+    for (size_t c = 0; c < kCriticalities; ++c) {
+      if (shard_.waiting_rows[c].load(kRelaxed) != queue_.rows(c)) {
+        shard_.waiting_rows[c].store(queue_.rows(c), kRelaxed);
+      }
+    }
+  }
   if (const Waiter* const first = queue_.NextToRun(/*overloaded=*/false)) {
     const int64_t came = first->request_.arrived.time_since_epoch().count();
     if (shard_.oldest_ns.load(kRelaxed) != came) {
@@ -103,10 +109,8 @@ int64_t Guard::InflightOfAll(Instant now) {
   return inflight_ + elsewhere_;
 }
 
-int64_t Guard::WaitingBound(bool overloaded) const {
-  const auto& bound = overloaded ? region_.published.queue_target
-                                 : region_.published.waiting_bound;
-  return bound.load(kRelaxed);
+int64_t Guard::WaitingBound() const {
+  return region_.published.waiting_bound.load(kRelaxed);
 }
 
 bool Guard::IsOverloaded() const {
@@ -151,48 +155,70 @@ void Guard::MarkUnbound() {
   if (unbound.load(kRelaxed) != round) unbound.store(round, kRelaxed);
 }
 
+void Guard::OpenShardRound(uint64_t round) {
+  if (shard_.round.load(kRelaxed) == round) return;
+  shard_.completions.store(0, kRelaxed);
+  shard_.late.store(0, kRelaxed);
+  shard_.lost.store(0, kRelaxed);
+  shard_.latency_sum.store(0, kRelaxed);
+  shard_.latency_sq_sum.store(0, kRelaxed);
+  shard_.round.store(round, std::memory_order_release);
+}
+
 void Guard::Sample(const Permit::Data& permit, Instant now) {
   // No sample is zero or less, whatever the clock did.
   const Duration took = std::max(now - permit.admitted_at, Duration(1));
   const double latency = ToSeconds(took);
-  latency_ =
-      latency_ > 0 ? latency_ + (latency - latency_) * kLatencyGain : latency;
+  usual_latency_[permit.row].Add(latency);
+  stay_.Add(latency);
+  answered_at_ = now;
 
   const Region::Published& law = region_.published;
   const uint64_t round = law.round.load(std::memory_order_acquire);
   const auto mode = static_cast<LawMode>(law.mode.load(kRelaxed));
-  if (shard_.round.load(kRelaxed) != round) {
-    shard_.completions.store(0, kRelaxed);
-    shard_.latency_sum.store(0, kRelaxed);
-    shard_.latency_sq_sum.store(0, kRelaxed);
-    shard_.round.store(round, std::memory_order_release);
-  }
-  const bool by_admission =
-      mode == LawMode::kDrainSkip || mode == LawMode::kDrainTake;
-  const Instant from{Duration(law.round_from_ns.load(kRelaxed))};
+  OpenShardRound(round);
   int64_t completions = shard_.completions.load(kRelaxed);
-  if ((by_admission ? permit.admitted_at : now) >= from) {
+  if (now >= Instant{Duration(law.round_from_ns.load(kRelaxed))}) {
     shard_.completions.store(++completions, kRelaxed);
+    if (now > permit.deadline) {
+      shard_.late.store(shard_.late.load(kRelaxed) + 1, kRelaxed);
+    }
     shard_.latency_sum.store(shard_.latency_sum.load(kRelaxed) + latency,
                              kRelaxed);
     shard_.latency_sq_sum.store(
         shard_.latency_sq_sum.load(kRelaxed) + latency * latency, kRelaxed);
   }
-  if ((mode == LawMode::kCruise || mode == LawMode::kUp) &&
+  if (mode != LawMode::kDrain && mode != LawMode::kKnown &&
       region_.flags.unbound_round.load(kRelaxed) == round) {
     SampleCalm(permit, took, latency);
   }
   usual_inflight_ += (permit.inflight_before - usual_inflight_) * kInflightGain;
+  StepAfterAnswer(completions + shard_.lost.load(kRelaxed), now);
+}
 
+// An answer that was cut off says that it would have taken at least so long,
+// and nothing of the throughput: the service may still be working for it.
+void Guard::SampleLost(const Permit::Data& permit, Instant now) {
+  const double latency =
+      ToSeconds(std::max(now - permit.admitted_at, Duration(1)));
+  usual_latency_[permit.row].AddAtLeast(latency);
+  stay_.AddAtLeast(latency);
+  OpenShardRound(region_.published.round.load(std::memory_order_acquire));
+  const int64_t lost = shard_.lost.load(kRelaxed) + 1;
+  shard_.lost.store(lost, kRelaxed);
+  StepAfterAnswer(lost + shard_.completions.load(kRelaxed), now);
+}
+
+void Guard::StepAfterAnswer(int64_t answers, Instant now) {
+  const Region::Published& law = region_.published;
   const Instant end{Duration(law.round_end_ns.load(kRelaxed))};
   // Others may have finished as many.  Asking for all of them each time would
   // cost more than the answer is worth.
-  const bool may_close =
-      completions * Members() >= law.round_size.load(kRelaxed);
+  const bool may_close = answers * Members() >= law.round_size.load(kRelaxed);
   if ((may_close && now >= end &&
        (IsAlone() || now - last_step_ >= LeastStep())) ||
       (calm_ >= kCalmBatch && now - last_step_ >= LeastStep()) ||
-      mode == LawMode::kDrainWait) {
+      static_cast<LawMode>(law.mode.load(kRelaxed)) == LawMode::kDrain) {
     StepLaw(now);
   }
 }
@@ -217,6 +243,7 @@ void Guard::FlushPending() {
   Region::Pending& pending = region_.pending;
   Give(pending.arrivals, arrivals_);
   Give(pending.retries, retries_);
+  Give(pending.refused, refused_);
   Give(pending.budgets, budgets_);
   Give(pending.budget_us, budget_us_);
   Give(pending.calm, calm_);
@@ -227,16 +254,19 @@ void Guard::FlushPending() {
 LawInput Guard::GatherInput(const LimitLaw& law) const {
   LawInput input;
   for (const Ledger& queued : region_.queued) input.queued += queued.sum();
+  input.inflight = region_.places.sum();
   region_.ForEachClaimed([&](size_t, const Region::Shard& shard) {
-    input.inflight += shard.inflight.load(kRelaxed);
     if (shard.round.load(std::memory_order_acquire) != law.round) return;
     input.completions += shard.completions.load(kRelaxed);
+    input.late += shard.late.load(kRelaxed);
+    input.lost += shard.lost.load(kRelaxed);
     input.latency_sum += shard.latency_sum.load(kRelaxed);
     input.latency_sq_sum += shard.latency_sq_sum.load(kRelaxed);
   });
   input.bound = region_.flags.unbound_round.load(kRelaxed) != law.round;
   Region::Pending& pending = region_.pending;
   input.arrivals = Take(pending.arrivals);
+  input.refused = Take(pending.refused);
   input.budgets = Take(pending.budgets);
   input.budget_sum = static_cast<double>(Take(pending.budget_us)) * 1e-6;
   input.calm = Take(pending.calm);
@@ -293,8 +323,8 @@ void Guard::StepLaw(Instant now, bool queue_formed, bool queue_empty) {
   const LawEvents events = law.Step(input, now);
   region_.law.copies[1 - active] = law;
   region_.law.active.store(1 - active, std::memory_order_release);
-  region_.Publish(law);
-  const uint8_t overloaded = law.overloaded ? 1 : 0;
+  region_.Publish(law, now);
+  const uint8_t overloaded = law.demand.overloaded ? 1 : 0;
   if (region_.flags.overloaded.load(kRelaxed) != overloaded) {
     region_.flags.overloaded.store(overloaded, kRelaxed);
   }

@@ -13,8 +13,8 @@ namespace {
 // How often a worker with waiting requests looks at the other workers.
 // Chosen: half of the 2 ms within which they shall catch up with each other.
 constexpr Duration kTick = std::chrono::milliseconds(1);
-// How often one that only keeps spare places does.  Chosen: they are half of
-// what was free at most, so this need not be quick.
+// How often one that only keeps spare places, or is alone, does.  Chosen: they
+// are half of what was free at most, so this need not be quick.
 constexpr Duration kSpareTick = std::chrono::milliseconds(10);
 // How long free places are left to requests that wait in another worker, before
 // it must be taken for stuck as long as nothing moves there.  Chosen: three
@@ -32,6 +32,7 @@ Admission Guard::Wait(const Request& request, Waiter& waiter, uint8_t rank,
   waiter.request_ = request;
   waiter.taken_ = taken;
   waiter.rank_ = rank;
+  waiter.row_ = rows_[request.resource];
   waiter.expiry_ =
       Enforces(request, Stage::kDeadline) ? request.deadline : kNever;
   waiter.guard_ = this;
@@ -60,7 +61,7 @@ Admission Guard::Wait(const Request& request, Waiter& waiter, uint8_t rank,
 // until then.
 bool Guard::MakeRoom(const Request& request, uint8_t rank, bool overloaded,
                      Totals totals, Instant now) {
-  const int64_t bound = WaitingBound(overloaded);
+  const int64_t bound = WaitingBound();
   const size_t own = Index(request.criticality);
   while (totals.queued + 1 > bound && totals.queued > 0) {
     size_t least = kCriticalities - 1;
@@ -88,12 +89,14 @@ bool Guard::MakeRoom(const Request& request, uint8_t rank, bool overloaded,
 
 // Runs what waits while there are places.
 void Guard::Pump(Instant now) {
+  LapseOverdue(now);
   ReturnFree();
   bool backlog_dropped = false;
   while (!queue_.empty()) {
-    Waiter* const next = queue_.NextToRun(IsOverloaded());
+    Waiter* const next = NextToRun();
+    if (next == nullptr) return;
     // Its expiry is its deadline where that is enforced.
-    if (IsHopeless(next->expiry_, now)) {
+    if (IsHopeless(next->request_, next->expiry_, now)) {
       ShedWaiting(*next, Reason::kDeadline, now);
       backlog_dropped = true;
       continue;
@@ -102,6 +105,20 @@ void Guard::Pump(Instant now) {
     RunWaiting(*next, now);
   }
   NoteQueueEmpty(backlog_dropped, now);
+}
+
+// The next to run that leaves others their share of the places; null when all
+// that could go have to wait for that.
+Waiter* Guard::NextToRun() {
+  const bool overloaded = IsOverloaded();
+  uint64_t blocked = 0;
+  Waiter* next = queue_.NextToRun(overloaded);
+  while (has_kinds_ && next != nullptr &&
+         HasItsShare(next->row_, Index(next->request_.criticality))) {
+    blocked |= uint64_t{1} << next->row_;
+    next = queue_.NextToRun(overloaded, blocked);
+  }
+  return next;
 }
 
 // The worker whose first request goes before our first one, being more critical
@@ -150,7 +167,7 @@ void Guard::NoteQueueEmpty(bool backlog_dropped, Instant now) {
   const Totals totals = SumShards();
   if (totals.queued > 0) return;
   const auto mode = static_cast<LawMode>(region_.published.mode.load(kRelaxed));
-  if (mode >= LawMode::kDrainWait && mode <= LawMode::kDrainTake) {
+  if (mode == LawMode::kDrain) {
     StepLaw(now, /*queue_formed=*/false, /*queue_empty=*/true);
   }
   const int64_t slots = region_.published.slots.load(kRelaxed);
@@ -178,7 +195,7 @@ void Guard::RunWaiting(Waiter& waiter, Instant now) {
   const Request& request = waiter.request_;
   // One that came too late was counted when it came.
   if (request.deadline > request.arrived && waiter.expiry_ == kNever &&
-      IsHopeless(request.deadline, now)) {
+      IsHopeless(request, request.deadline, now)) {
     GoesOn(request, Stage::kDeadline);
   }
   queue_.Remove(waiter);
@@ -221,6 +238,7 @@ void Guard::Unlink(Waiter& waiter) {
     Refuse(waiter.request_, Reason::kCancelled, 0, 0, waiter.taken_);
   } else if (waiter.state_ == Waiter::State::kDecided) {
     TakeDecided(waiter);
+    waiter.permit_.data_.started = false;
     Finish(waiter.TakePermit(), Outcome::kCancelled, now_);
   }
 }
@@ -250,12 +268,11 @@ void Guard::Tick(Instant now) {
     if (waiter->expiry_ > now) break;
     ShedWaiting(*waiter, Reason::kDeadline, now);
   }
-  if (!IsAlone()) {
-    StepLaw(now);
-    PurgeExcess(now);
-    // An idle worker keeps no places: its next event may be far.
-    if (inflight_ == 0) ReturnFree();
-  }
+  StepLaw(now);
+  PurgeExcess(now);
+  // An idle worker keeps no places: its next event may be far.
+  if (inflight_ == 0) ReturnFree();
+  FadeGhosts(now);
   // Also when somebody has cleared `tight` at the wrong moment.
   if (!queue_.empty()) SetTight(true);
   if (Tight()) Pump(now);
@@ -279,7 +296,7 @@ Guard::Worst Guard::FindWorst(size_t least) const {
 void Guard::PurgeExcess(Instant now) {
   const Totals totals = SumShards();
   const bool overloaded = IsOverloaded();
-  const int64_t bound = WaitingBound(overloaded);
+  const int64_t bound = WaitingBound();
   int64_t excess = totals.queued - bound;
   const bool by_rank = overloaded && excess <= bound;
   for (size_t c = kCriticalities; c-- > 0 && excess > 0;) {
@@ -304,17 +321,21 @@ Instant Guard::NextWake() const {
   if (left_) return kNever;
   const Waiter* const first = queue_.NextToExpire();
   const Instant expiry = first != nullptr ? first->expiry_ : kNever;
-  if (IsAlone()) return expiry;
-  if (!queue_.empty()) return std::min(expiry, now_ + kTick);
-  return free_ > 0 ? now_ + kSpareTick : kNever;
+  // Alone, only what others do is missed: the clock still moves the law, and
+  // places come back by it.
+  if (!queue_.empty()) {
+    return std::min(expiry, now_ + (IsAlone() ? kSpareTick : kTick));
+  }
+  if (IsAlone()) return kNever;
+  return free_ + ghost_places_ > 0 ? now_ + kSpareTick : kNever;
 }
 
 void Guard::Leave(Instant now) {
   if (left_) return;
   Stop(now);
   left_ = true;
-  inflight_ = 0;
-  free_ = 0;
+  inflight_ = free_ = ghost_places_ = 0;
+  for (auto& running : shard_.running) running.store(0, kRelaxed);
   const auto account = static_cast<size_t>(shard_index_);
   shard_.inflight.store(0);
   region_.places.Close(account);

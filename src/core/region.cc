@@ -123,7 +123,7 @@ Region* Region::Create(void* memory, std::string_view service,
              .floor = policy.limit_floor,
              .ceiling = policy.limit_ceiling},
             policy.deadline, now);
-  region->Publish(law);
+  region->Publish(law, now);
   header.magic.store(kMagic, std::memory_order_release);
   return region;
 }
@@ -183,8 +183,10 @@ int64_t Region::Reclaim(int shard, ProcessId dead, ProcessId self) {
   law.turn.compare_exchange_strong(turn, 0);
   for (size_t c = 0; c < kCriticalities; ++c) {
     s.waiting[c].store(0);
+    s.waiting_rows[c].store(0);
     queued[c].Close(i);
   }
+  for (auto& running : s.running) running.store(0);
   const int64_t taken_back = s.inflight.exchange(0);
   places.Close(i);
   in_system.Close(i);
@@ -231,21 +233,23 @@ std::optional<uint16_t> Region::FindResource(std::string_view name) const {
   return std::nullopt;
 }
 
-void Region::Publish(const LimitLaw& l) {
+void Region::Publish(const LimitLaw& l, Instant now) {
   const auto count = [](double n) {
     return n < 1e15 ? static_cast<int64_t>(n) : int64_t{1'000'000'000'000'000};
   };
   const auto ns = [](Instant t) { return t.time_since_epoch().count(); };
   published.capacity.store(l.capacity, kRelaxed);
-  published.demand.store(l.demand(), kRelaxed);
+  published.demand.store(l.demand.rate(), kRelaxed);
   published.base_latency.store(l.base_latency, kRelaxed);
   published.budget.store(l.budget, kRelaxed);
-  published.mode.store(static_cast<uint8_t>(l.mode), kRelaxed);
+  published.service_latency.store(l.service_latency(), kRelaxed);
+  published.mode.store(static_cast<uint8_t>(l.mode.index()), kRelaxed);
   published.round_size.store(l.round_size(), kRelaxed);
   published.round_end_ns.store(ns(l.round_end()), kRelaxed);
   published.round_from_ns.store(ns(l.round_from), kRelaxed);
+  published.standing.store(l.demand.standing(now), kRelaxed);
   published.queue_target.store(count(l.queue_target()), kRelaxed);
-  published.waiting_bound.store(count(l.waiting_bound()), kRelaxed);
+  published.waiting_bound.store(count(l.waiting_bound(now)), kRelaxed);
   published.slots.store(l.slots(), kRelaxed);
   published.round.store(l.round, std::memory_order_release);
 }

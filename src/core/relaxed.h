@@ -16,6 +16,10 @@ inline void Increment(std::atomic<uint64_t>& counter) {
   counter.store(counter.load(kRelaxed) + 1, kRelaxed);
 }
 
+inline void CountUp(std::atomic<int32_t>& count, int32_t by) {
+  count.store(count.load(kRelaxed) + by, kRelaxed);
+}
+
 }  // namespace weir
 
 #endif  // WEIR_CORE_RELAXED_H_

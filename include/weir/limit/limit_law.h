@@ -1,38 +1,45 @@
-// The law that moves the limit: L = 1.5 * X * Rb.
+// The law that moves the limit: how much may run at once.
 //
-// X is the throughput measured while requests wait, Rb the base latency: what
-// one request takes when our own queueing is not in it.  While requests wait,
-// inflight equals L, so latency is L / X whatever L is (Little) and says
-// nothing about the base; only moving L does.  Hence the manoeuvres:
+// A refusal needs a proof that is fresh: that more inflight would not give more
+// throughput.  So the law is always in one of these modes:
 //
-//   start  --grows no more-->  cruise  --256 units of overload-->  drain
-//                                ^  |                                  |
-//                                |  '--X fell--> rebase               | Rb
-//                                |                                     v
-//                                '----------------------------------- up
+//   search   nobody knows what more inflight would bring: nothing is shed for
+//            overload, and the limit doubles while throughput follows it, or
+//            by the clock while nothing is answered.
+//   cruise   more brings no more: L = 1.5 * X * Rb.
+//   up       half as much again for a round: is that still so?
+//   drain    less for a while: what does one request take by itself?  Also
+//            when most answers come too late, or not at all: is that since so
+//            many are at work?
+//   known    the policy says how many workers there are.
 //
-//   start   double L while throughput follows it.
-//   drain   halve L, wait until that has happened, measure latency: a queue
-//           in the service shows as a latency that follows L.
-//   up      1.5 times the new L for a round: if throughput follows, Rb was
-//           too low.  Only directly after a drain: a too low Rb reproduces
-//           itself and a drain alone confirms it.
-//   rebase  believe the latency, not the fall of throughput: wrongly taking a
-//           slow dependency for lost capacity starts a spiral L -> X -> L,
-//           wrongly taking lost capacity for latency costs a wait until
-//           throughput is seen not to follow the raise, and a drain.
+//   search --throughput follows no more--> cruise, known
+//   cruise, known --not held back for 10 s, X fell, nothing is answered-->
+//   search
+//   cruise, known --now and then--> up --throughput follows--> search
+//                                      --it does not--> cruise, known
+//   cruise --now and then--> drain --> up
+//   search, cruise, known --answers in vain--> drain --less does as much-->
+//   cruise, else --> search
 //
-// With a known number of workers none of this is needed: L = 1.1 * workers.
+// X is the throughput of good answers measured while requests wait, Rb the base
+// latency: what one request takes when no queueing of ours is in it.  While
+// requests wait, inflight equals L, so latency is L / X whatever L is (Little)
+// and says nothing about the base; only moving L does.
+//
+// A round is the unit of measurement: from an instant on, so many answers.  It
+// is "bound" when from its opening on there never was a free place together
+// with an empty queue; only then its throughput says what the service can do.
+// Callers sum up answers themselves (in shards) and hand the sums over, so
+// Step() is called a few times a round and not for each request.
+//
+// Must hold after each call (CheckInvariants): floor <= limit <= ceiling; X,
+// Rb, cv2 and E finite and not negative; an overload only where the limit was
+// proved or is known; a round never opens before the one it follows.
 //
 // Source: docs/algorithms/law.md, which has the derivation and what each part
 // buys.  Symbols there: L limit, X capacity, R_b base_latency, cv2 variation,
-// D budget, lambda demand, Q* QueueTarget(), c SampleFactor().
-//
-// A round is the unit of measurement: from an instant on, so many completions.
-// It is "bound" when from its opening on there never was a free place together
-// with an empty queue; only then its throughput says what the service can do.
-// Callers sum up completions themselves (in shards) and hand the sums over, so
-// Step() is called a few times a round and not for each request.
+// D budget, lambda demand.rate(), Q* queue_target(), c SampleFactor().
 //
 // Plain data, no pointers: lives in a Region and is copied to be stepped.
 
@@ -40,7 +47,10 @@
 #define WEIR_LIMIT_LIMIT_LAW_H_
 
 #include <cstdint>
+#include <variant>
 
+#include "weir/limit/demand.h"
+#include "weir/limit/law_modes.h"
 #include "weir/time.h"
 
 namespace weir {
@@ -53,24 +63,18 @@ struct LimitConfig {
   friend bool operator==(const LimitConfig&, const LimitConfig&) = default;
 };
 
-enum class LawMode : uint8_t {
-  kStart,
-  kCruise,
-  kUp,
-  kDrainWait,  // Until inflight has fallen to the halved limit.
-  kDrainSkip,  // Until what was started before has left.
-  kDrainTake,  // Measuring.
-  kKnown,      // Workers are known.
-};
+// As observers see it; the order is that of LimitLaw::Mode.
+enum class LawMode : uint8_t { kSearch, kCruise, kUp, kDrain, kKnown };
 
 // What happened since the last step.
 struct LawInput {
-  // Of the open round, from its opening on (not since the last step).  In
-  // kDrainSkip and kDrainTake only requests that were admitted at or after
-  // LimitLaw::round_from count, else those that finished at or after it.
-  int64_t completions = 0;
+  // Of the open round, from its opening on (not since the last step): what
+  // ended at or after LimitLaw::round_from.
+  int64_t completions = 0;    // Answers,
   double latency_sum = 0;     // s
   double latency_sq_sum = 0;  // s^2
+  int64_t late = 0;           // Of those, after their deadline.
+  int64_t lost = 0;           // Timed out, or their caller left.
   bool bound = false;
 
   // Completions of unbound rounds that were admitted when inflight was above
@@ -82,6 +86,7 @@ struct LawInput {
   double calm_deviation_sum = 0;
 
   int64_t arrivals = 0;
+  int64_t refused = 0;    // Requests that left for want of a place.
   int64_t budgets = 0;    // Arrivals that had a deadline, and
   double budget_sum = 0;  // the sum of their time budgets, s.
 
@@ -101,9 +106,13 @@ struct LawEvents {
 
 // Not thread-safe.  All of it is valid after Reset().
 struct LimitLaw {
-  // Memory of demand, s: tells .95 from 1.0 of capacity at 1000 requests/s.
-  // Source: docs/algorithms/law.md, "Constants".
-  static constexpr double kDemandMemory = 1;
+  using Samples = law::Samples;
+  using Search = law::Search;
+  using Cruise = law::Cruise;
+  using Up = law::Up;
+  using Drain = law::Drain;
+  using Known = law::Known;
+  using Mode = std::variant<Search, Cruise, Up, Drain, Known>;
 
   void Reset(const LimitConfig& config, Duration default_budget, Instant now);
 
@@ -112,83 +121,93 @@ struct LimitLaw {
 
   LawEvents Step(const LawInput& input, Instant now);
 
-  // Completions after which the open round may close, and not before when.
+  // Answers after which the open round may close, and not before when.
   int64_t round_size() const;
   Instant round_end() const;
 
+  // What a request will take in service at this limit, most likely, s; infinite
+  // while nothing is known.
+  double service_latency() const;
   // Places: most inflight.  Never below 1.
   int64_t slots() const;
-  // Most requests that wait while demand exceeds capacity.
+  // Most requests that wait while an overload stands.
   double queue_target() const;
-  // Most requests that wait otherwise; infinite while nothing is known.
-  double waiting_bound() const;
+  // Most requests that wait now.
+  double waiting_bound(Instant now) const;
+  LawMode mode_name() const { return static_cast<LawMode>(mode.index()); }
 
   LimitConfig config;
-  LawMode mode = LawMode::kStart;
-  bool distrust = false;  // base_latency was guessed; no verdict until drained.
-  // More inflight gave more throughput the last time; nobody knows yet what
-  // the service can do, so demand cannot be said to exceed it.
-  bool searching = true;
-  bool flat = false;  // Start: one round has not grown; the next one decides.
-  bool growing = false;     // The last round that was bound has grown.
-  bool falling = false;     // It was far below capacity.
-  bool following = false;   // Throughput has followed a rebase, for a round.
-  bool taken = false;       // Places were, although the queue was empty.
-  bool proved = false;      // base_latency is known to have no queueing in it.
-  bool overloaded = false;  // Demand exceeds capacity, and lasts.
-  uint64_t round = 0;       // Number of the open round.
-  Instant round_from{};     // When it opened; may lie ahead of now.
-
+  Mode mode;
+  Demand demand;
   double limit = 0;
-  double capacity = 0;         // X, 1/s
-  double capacity_trend = 0;   // X_s: the same without jumps
-  double capacity_before = 0;  // X_ref: at the last check
-  double served = 0;           // Throughput of unbound rounds, smoothed, 1/s
-  double base_latency = 0;     // R_b, s; 0: unknown
-  double variation = 1;        // cv2 of latency
-  double calm_samples = 0;     // Weight of what base_latency rests on.
-  double until_drain = 0;      // Completions until the next drain.
-  double budget = 1;           // D, s
-  double demand_count = 0;     // Decayed arrivals, and
-  double demand_time = 0;      // the decayed time they came in, s.
-  double excess = 0;           // Work offered beyond capacity, requests
-  double throttled = 0;        // Throughput before a rebase; 0: judged.
-  double start_count = 0;      // All samples of the start: their number,
-  double start_sum = 0;        // sum
-  double start_sq_sum = 0;     // and sum of squares.
-  double round_mean = 0;       // Mean latency of the open round so far, s.
-  Instant demand_at{};
-  Instant drain_from{};  // When the measuring of a drain began.
 
-  double demand() const {
-    return demand_time > 0 ? demand_count / demand_time : 0;
-  }
+  // The open round.
+  uint64_t round = 0;         // Its number.
+  Instant round_from{};       // When it opened.
+  double round_mean = 0;      // Mean latency in it so far, s.
+  double round_stay = 0;      // The mean time that a place was taken in it, s.
+  int64_t round_refused = 0;  // In it so far, for want of a place.
+  int64_t heard = 0;          // Answers in it so far, and
+  Instant heard_at{};         // when the last of them was seen.
+
+  bool answered = false;       // Anything ever was.
+  double capacity = 0;         // X, 1/s; 0: unknown.
+  double capacity_trend = 0;   // X, smoothed over rounds, without jumps,
+  double capacity_before = 0;  // and as it was at the last check.
+  double served = 0;           // Throughput of unbound rounds, smoothed, 1/s.
+  double base_latency = 0;     // R_b, s; 0: unknown.
+  double variation = 1;        // cv2 of latency.
+  double calm_samples = 0;     // Weight of what base_latency rests on.
+  bool proved = false;    // base_latency is known to have no queueing in it.
+  bool distrust = false;  // It was guessed: the next drain is due.
+  double budget = 1;      // D, s
+
+  double until_drain = 0;   // Answers until the next drain,
+  double until_up = 0;      // until it is asked again whether more helps,
+  double up_interval = 0;   // and from then to the next time, in units.
+  Instant bound_at{};       // When a round was bound last.
+  Instant asked_at{};       // When more was last seen to bring nothing.
+  Instant retreat_from{};   // No retreat before.
+  double retreat_wait = 0;  // How long not after one in vain, s.
+  double peak = 0;          // Most inflight seen since
+  Instant relaxed_at{};     // the unused limit was looked at.
 
  private:
-  // The share of Slack() that waiting may take, unless demand exceeds capacity.
-  static constexpr double kWaitShare = 1. / 2;
+  Mode Next(Search search, const LawInput& input, Instant now,
+            LawEvents& events);
+  Mode Next(Cruise cruise, const LawInput& input, Instant now,
+            LawEvents& events);
+  Mode Next(Up up, const LawInput& input, Instant now, LawEvents& events);
+  Mode Next(Drain drain, const LawInput& input, Instant now, LawEvents& events);
+  Mode Next(Known known, const LawInput& input, Instant now, LawEvents& events);
+
+  Search RaiseEarly(Search search, const LawInput& input, Instant now);
+  Mode EndSearch(const Search& search, double throughput, Instant now);
+  Mode Doubt(double throughput, Instant now);
+  bool IsInVain(const LawInput& input, Instant now) const;
+  Mode Retreat(const LawInput& input, Instant now, LawEvents& events);
+  Mode StartDrain(Drain drain, double to, Instant now, LawEvents& events);
+  Mode EndDrain(const Drain& drain, const LawInput& input, Instant now);
+  Mode Settled(Instant now);
+  void SeeDemandLimited(const LawInput& input, double throughput, Instant now);
+  void Relax(Instant now);
+  void FollowBoundRound(double throughput, bool jump);
 
   double SampleFactor() const;
   double Unit() const;
   double ProvedBase() const;
   double Slack() const;  // What a proved base leaves of the budget, s.
   double MostService() const;
-  bool IsLate() const;
-  double BaseOr(double fallback) const;
-  void SetLimit(double gain, Instant now);
-  void ClampLimit();
+  double Throughput(const LawInput& input, Instant now) const;
+  bool HeldBack(const LawInput& input, Instant now) const;
+  bool RoundIsOver(const LawInput& input, Instant now) const;
+  bool IsBalanced(const LawInput& input, Instant now) const;
+  bool IsSilent(Instant now, double seconds) const;
+  bool IsFresh(Instant now) const;
+  void SetLimit(double limit, Instant now);
   void OpenRound(Instant from);
-  void Learn(const LawInput& input);
-  void FollowDemand(const LawInput& input, Instant now);
-  void FollowExcess(const LawInput& input, double elapsed);
-  void Rebase(double throughput, Instant now);
-  bool EndRebase(double throughput, Instant now);
-  void Trust(double throughput);
-  void EndStart(const LawInput& input, bool grew);
-  void EndRound(const LawInput& input, Instant now, LawEvents& events);
-  void StepDrain(const LawInput& input, Instant now, LawEvents& events);
-  void EndDrain(const LawInput& input, Instant now);
-  void StepKnown(const LawInput& input, Instant now, LawEvents& events);
+  void Learn(const LawInput& input, Instant now);
+  void CheckInvariants() const;
 };
 
 }  // namespace weir

@@ -20,6 +20,7 @@
 #include <array>
 #include <cstdint>
 
+#include "weir/policy.h"
 #include "weir/request.h"
 #include "weir/shed/fair_usage.h"
 #include "weir/time.h"
@@ -48,8 +49,11 @@ class WaitingQueue {
   void Push(Waiter& waiter);
   void Remove(Waiter& waiter);
 
-  // Null when empty.
-  Waiter* NextToRun(bool overloaded) const;
+  // Null when empty, or when all of the most critical class are of `blocked`
+  // rows (a bit each): of the others the oldest goes before any that is.
+  Waiter* NextToRun(bool overloaded, uint64_t blocked = 0) const;
+  // The rows, a bit each, of those of class `c` that wait.
+  uint64_t rows(size_t c) const { return classes_[c].used_rows; }
   Waiter* NextToLeave() const;
   // The one after `waiter`, or the first for null; all of them, in no
   // particular order.
@@ -66,7 +70,9 @@ class WaitingQueue {
   struct Class {
     List all;
     std::array<List, kRanks> by_rank;
+    std::array<List, kMaxResources> by_row;
     uint64_t used_ranks = 0;  // Bit i: by_rank[i] is not empty.
+    uint64_t used_rows = 0;   // The same of by_row.
     int64_t size = 0;
   };
 

@@ -1,100 +1,43 @@
+// LimitLaw: rounds, estimates and what is read from them.  law_modes.cc has
+// what each mode does with a round.
+
 #include "weir/limit/limit_law.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
+#include <limits>
+
+#include "law_constants.h"
 
 namespace weir {
-namespace {
 
-// All constants: Source: docs/algorithms/law.md, "Constants", which tells what
-// halving and doubling each of them does.
-
-// Completions for one estimate; its relative error is sqrt(variation / 64).
-constexpr double kSamples = 64;
-// While searching, an estimate need not be that good.
-constexpr double kStartSamples = 32;
-// Bounds the time that one estimate takes with heavy tails.
-constexpr double kMaxSampleFactor = 8;
-// Headroom over capacity * base_latency, 3 to 4 standard errors of it.
-constexpr double kHeadroom = 1.5;
-// Gain while throughput follows the limit.
-constexpr double kGrowthGain = 2;
-// Throughput that counts as growth: 2 standard errors.
-constexpr double kGrowth = 1.25;
-// The up-probe, relative to the cruising limit.
-constexpr double kUpGain = 1.5 * kHeadroom;
-// The limit while draining, relative to capacity * base_latency: far enough
-// from 1 to tell a queue (latency ratio .5) from a base latency (ratio 1).
-constexpr double kDrainDepth = .5;
-// Latency ratios that confirm the base latency; else it is distrusted.
-constexpr double kConfirmLow = .6;
-constexpr double kConfirmHigh = 1 / .6;
-// Work between drains, in units of what one costs: .4 % of the time.
-constexpr double kDrainInterval = 256;
-constexpr double kFirstDrain = 4;
-// Smoothing of throughput over rounds.
-constexpr double kSmoothing = .25;
-// Fall of throughput since the last check that calls for a rebase: 5 to 7
-// standard errors of the smoothed value.
-constexpr double kFall = .65;
-// A round below this share of capacity needs an explanation.  One is a pause;
-// a second in a row, being 4 standard errors off itself, is a fall.
-constexpr double kCollapse = .5;
-// Of the budget less what a request takes anyway, the share that queueing in
-// the service may take at most, by Little's law.
-constexpr double kServiceShare = 1. / 3;
-// Share of the places that are taken, on average over a round, from which on
-// the limit held the service back and not demand, whatever the queue says.
-constexpr double kTaken = .8;
-constexpr double kInitialLimit = 8;
-// Weights of base_latency and variation in calm times.
-constexpr double kMinCalmWeight = 16;
-constexpr double kMaxCalmWeight = 512;
-constexpr double kVariationWeight = 256;
-constexpr double kDrainVariationGain = .3;
-// Known workers: the limit over their number, and completions for an estimate.
-constexpr double kKnownHeadroom = 1.1;
-constexpr double kKnownSamples = 32;
-// Smoothing of the mean budget, in arrivals.
-constexpr double kBudgetWeight = 256;
-
-double Variation(double count, double sum, double sq_sum) {
-  if (count < 2 || sum <= 0) return 1;
-  const double mean = sum / count;
-  return std::max(0., sq_sum / count - mean * mean) / (mean * mean);
-}
-
-}  // namespace
+using namespace law;
 
 void LimitLaw::Reset(const LimitConfig& new_config, Duration default_budget,
                      Instant now) {
   *this = LimitLaw{};
   config = new_config;
   budget = ToSeconds(default_budget);
-  demand_at = now;
-  mode = config.workers > 0 ? LawMode::kKnown : LawMode::kStart;
-  searching = config.workers == 0;
-  limit = config.workers > 0 ? std::ceil(kKnownHeadroom * config.workers)
-                             : kInitialLimit;
-  limit = std::clamp<double>(limit, config.floor, config.ceiling);
-  OpenRound(now);
+  demand.Reset(budget, now);
+  heard_at = bound_at = asked_at = relaxed_at = now;
+  if (config.workers > 0) mode = Known{};
+  SetLimit(config.workers > 0 ? KnownLimit(config.workers) : kInitialLimit,
+           now);
 }
 
 void LimitLaw::Configure(const LimitConfig& new_config, Instant now) {
-  const bool was_known = mode == LawMode::kKnown;
+  const bool was_known = std::holds_alternative<Known>(mode);
   config = new_config;
   if (config.workers > 0) {
-    mode = LawMode::kKnown;
-    searching = false;
-    limit = std::ceil(kKnownHeadroom * config.workers);
+    mode = Known{};
+    limit = KnownLimit(config.workers);
   } else if (was_known) {
     // What the workers gave is a good place to search from.
-    mode = LawMode::kStart;
-    searching = true;
-    start_count = start_sum = start_sq_sum = 0;
+    mode = Search{};
   }
-  limit = std::clamp<double>(limit, config.floor, config.ceiling);
-  OpenRound(now);
+  SetLimit(limit, now);
+  CheckInvariants();
 }
 
 double LimitLaw::SampleFactor() const {
@@ -109,361 +52,218 @@ double LimitLaw::ProvedBase() const {
 
 double LimitLaw::Slack() const { return budget - ProvedBase(); }
 
+// Inflight that the service may have without answering too late, were it
+// saturated (Little).
 double LimitLaw::MostService() const {
-  return ProvedBase() + Slack() * kServiceShare;
+  return capacity * (ProvedBase() + Slack() * kServiceShare);
 }
 
-bool LimitLaw::IsLate() const {
-  return round_mean > ProvedBase() + Slack() * kWaitShare;
-}
-
-double LimitLaw::BaseOr(double fallback) const {
-  return base_latency > 0 ? base_latency : fallback;
+double LimitLaw::service_latency() const {
+  if (std::holds_alternative<Search>(mode) || capacity <= 0) {
+    return std::numeric_limits<double>::infinity();
+  }
+  return kHeadroom *
+         std::max(base_latency, static_cast<double>(slots()) / capacity);
 }
 
 int64_t LimitLaw::slots() const {
-  return std::max<int64_t>(1, std::llround(limit));
+  // Rounded down: a second place before one worker doubles each latency.
+  return std::max<int64_t>(1, static_cast<int64_t>(limit + kRounding));
+}
+
+double LimitLaw::queue_target() const {
+  // Arrivals at random fluctuate with 1, service with its own variation; with
+  // heavy tails a longer queue was tried and only waited longer.
+  const double noise = (1 + std::min(1., variation)) / 2;
+  const double natural = capacity * base_latency * noise;
+  return std::max(kMinQueueTarget,
+                  std::min(kQueueDeviations * std::sqrt(natural),
+                           capacity * Slack() * kQueueShare));
+}
+
+double LimitLaw::waiting_bound(Instant now) const {
+  if (demand.standing(now)) return queue_target();
+  const Demand::Supply supply{.capacity = capacity, .slack = Slack()};
+  const double room = Demand::Room(supply);
+  // While capacity is only known to be at least so much, deadlines bound it.
+  const bool searching = std::holds_alternative<Search>(mode) || capacity <= 0;
+  return searching ? std::max(kSearchRoom, room) : room;
 }
 
 int64_t LimitLaw::round_size() const {
-  switch (mode) {
-    case LawMode::kStart:
-      return std::llround(kStartSamples * SampleFactor());
+  double size = kSamples * SampleFactor();
+  switch (mode_name()) {
+    case LawMode::kSearch:
+      size = kStartSamples * SampleFactor();
+      break;
     case LawMode::kKnown:
-      return static_cast<int64_t>(kKnownSamples);
-    case LawMode::kDrainWait:
-      return 1;
-    case LawMode::kDrainSkip:
-      return slots();
-    case LawMode::kDrainTake:
-      return std::llround(kSamples * SampleFactor());
+      size = kStartSamples;
+      break;
+    case LawMode::kDrain: {
+      const Drain& drain = std::get<Drain>(mode);
+      if (drain.phase != Drain::Phase::kTake) {
+        size = static_cast<double>(slots());
+      } else if (drain.in_vain) {
+        size = kStartSamples;
+      }
+      break;
+    }
     case LawMode::kCruise:
     case LawMode::kUp:
+      size = std::max(size, limit);
       break;
   }
-  return std::llround(std::max(kSamples * SampleFactor(), limit));
+  return std::llround(size);
 }
 
 Instant LimitLaw::round_end() const {
-  switch (mode) {
-    case LawMode::kDrainWait:
-    case LawMode::kDrainSkip:
-    case LawMode::kDrainTake:
-    case LawMode::kKnown:
-      return round_from;
-    case LawMode::kStart:
-      return round_from + FromSeconds(round_mean);
+  switch (mode_name()) {
+    case LawMode::kSearch:
+      // So long that also those were answered that take long.
+      return round_from + FromSeconds(std::max(round_mean, round_stay / 2));
     case LawMode::kCruise:
     case LawMode::kUp:
+      return round_from + FromSeconds(base_latency);
+    case LawMode::kDrain:
+      return round_from + FromSeconds(round_stay);
+    case LawMode::kKnown:
       break;
   }
-  return round_from + FromSeconds(base_latency);
+  return round_from;
+}
+
+double LimitLaw::Throughput(const LawInput& input, Instant now) const {
+  const double elapsed = ToSeconds(now - round_from);
+  return elapsed > 0 ? static_cast<double>(input.completions) / elapsed : 0;
+}
+
+// Whether it was the limit that held throughput back in the open round, and
+// not demand.
+bool LimitLaw::HeldBack(const LawInput& input, Instant now) const {
+  if (input.bound) return true;
+  const bool refused = static_cast<double>(round_refused) >
+                       kWanting * static_cast<double>(input.completions);
+  // Where answers come too late, all that waits is hopeless and dropped: the
+  // queue looks empty although the places are taken (Little).
+  const bool late = round_mean > ProvedBase() + Slack() * kLateShare;
+  const double places = kTaken * static_cast<double>(slots());
+  return (late || refused) &&
+         (static_cast<double>(input.inflight) > places ||
+          input.latency_sum > places * ToSeconds(now - round_from));
+}
+
+bool LimitLaw::RoundIsOver(const LawInput& input, Instant now) const {
+  if (now <= round_from) return false;
+  const int64_t answers = input.completions + input.lost;
+  if (answers >= round_size() && now >= round_end()) return true;
+  // Slow services are judged by fewer answers, not later and later.
+  return static_cast<double>(answers) >= kFewSamples &&
+         ToSeconds(now - round_from) >= kLongRound * budget;
+}
+
+// Whether those that were answered account for what held the places: else
+// others hold them, which take long, and what they will give is not seen yet.
+bool LimitLaw::IsBalanced(const LawInput& input, Instant now) const {
+  const double elapsed = ToSeconds(now - round_from);
+  return input.latency_sum >= kBalance * limit * elapsed ||
+         elapsed >= kLongImbalance * std::max(budget, round_stay);
+}
+
+bool LimitLaw::IsSilent(Instant now, double seconds) const {
+  return ToSeconds(now - std::max(heard_at, round_from)) >= seconds;
+}
+
+// Whether it is known, and not for long, that more inflight brings nothing.
+bool LimitLaw::IsFresh(Instant now) const {
+  switch (mode_name()) {
+    case LawMode::kKnown:
+      return true;
+    case LawMode::kCruise:
+      return !std::get<Cruise>(mode).growing && now - asked_at < 2 * kAge;
+    case LawMode::kUp:
+    case LawMode::kDrain:
+      return now - asked_at < 2 * kAge;
+    case LawMode::kSearch:
+      break;
+  }
+  return false;
 }
 
 void LimitLaw::OpenRound(Instant from) {
   ++round;
-  round_from = from;
-  round_mean = 0;
+  round_from = std::max(round_from, from);
+  round_mean = round_stay = 0;
+  round_refused = heard = 0;
 }
 
-void LimitLaw::ClampLimit() {
-  limit = std::clamp<double>(limit, config.floor, config.ceiling);
-}
-
-void LimitLaw::SetLimit(double gain, Instant now) {
-  const double base = BaseOr(round_mean);
-  const double wanted = gain * capacity * base;
-  const double most = std::max(1., capacity * MostService());
-  if (mode == LawMode::kStart) {
-    // What follows is measured anyway; a search that is cut short is not.
-    limit = std::max(limit, proved ? wanted : std::min(wanted, most));
-  } else {
-    limit = std::clamp(wanted, 1., most);
-  }
-  ClampLimit();
+void LimitLaw::SetLimit(double wanted, Instant now) {
+  limit =
+      std::clamp<double>(std::max(1., wanted), config.floor, config.ceiling);
   OpenRound(now);
 }
 
-void LimitLaw::Learn(const LawInput& input) {
+void LimitLaw::Learn(const LawInput& input, Instant now) {
   if (input.budgets > 0) {
     const double n = static_cast<double>(input.budgets);
-    const double gain = std::min(1., n / kBudgetWeight);
-    budget += (input.budget_sum / n - budget) * gain;
+    budget += (input.budget_sum / n - budget) * std::min(1., n / kBudgetWeight);
+    demand.budget = budget;
   }
+  const int64_t answers = input.completions + input.lost;
+  if (answers > heard) heard_at = std::max(heard_at, now);
+  heard = answers;
+  round_refused += input.refused;
+  if (input.completions > 0) {
+    answered = true;
+    round_mean = input.latency_sum / static_cast<double>(input.completions);
+  }
+  if (input.latency_sum > 0) {
+    round_stay = input.latency_sq_sum / input.latency_sum;
+  }
+  peak = std::max(peak, static_cast<double>(input.inflight));
   // Nothing is calm in an overload: it is the short ones that empty the queue.
-  if (input.calm > 0 && base_latency > 0 && !overloaded && !IsLate()) {
-    const double n = static_cast<double>(input.calm);
-    const double weight = std::max(kMinCalmWeight, calm_samples);
-    // A batch of n steps of an average with gain 1 / weight.
-    base_latency += (input.calm_sum / n - base_latency) *
-                    std::min(1., n / (weight + n / 2));
-    calm_samples = std::min(calm_samples + n, kMaxCalmWeight * SampleFactor());
-    variation += (input.calm_deviation_sum / n - variation) *
-                 std::min(1., n / (kVariationWeight + n / 2));
-    if (!distrust && calm_samples >= kSamples) {
-      // As good as a drain, so none is due when a flood begins.
-      proved = true;
-      until_drain = kDrainInterval * Unit();
-    }
+  if (input.calm == 0 || base_latency <= 0 || demand.overloaded) return;
+  const double n = static_cast<double>(input.calm);
+  const double weight = std::max(kMinCalmWeight, calm_samples);
+  // A batch of n steps of an average with gain 1 / weight.
+  base_latency +=
+      (input.calm_sum / n - base_latency) * std::min(1., n / (weight + n / 2));
+  calm_samples = std::min(calm_samples + n, kMaxCalmWeight * SampleFactor());
+  variation += (input.calm_deviation_sum / n - variation) *
+               std::min(1., n / (kVariationWeight + n / 2));
+  if (!distrust && calm_samples >= kSamples) {
+    // As good as a drain, so none is due when a flood begins.
+    proved = true;
+    until_drain = kDrainInterval * Unit();
   }
 }
 
 LawEvents LimitLaw::Step(const LawInput& input, Instant now) {
   LawEvents events;
-  Learn(input);
-  if (input.arrivals > 0) FollowDemand(input, now);
-  if (input.completions > 0) {
-    round_mean = input.latency_sum / static_cast<double>(input.completions);
-  }
-  switch (mode) {
-    case LawMode::kKnown:
-      StepKnown(input, now, events);
-      break;
-    case LawMode::kDrainWait:
-    case LawMode::kDrainSkip:
-    case LawMode::kDrainTake:
-      StepDrain(input, now, events);
-      break;
-    case LawMode::kStart:
-    case LawMode::kCruise:
-    case LawMode::kUp:
-      if (input.queue_formed && !input.bound && !IsLate()) {
-        // The idle time before does not belong to what is measured now.
-        OpenRound(now);
-      } else if (input.completions >= round_size() && now >= round_end() &&
-                 now > round_from) {
-        EndRound(input, now, events);
-      }
-      break;
-  }
+  Learn(input, now);
+  const bool held_back = HeldBack(input, now);
+  if (held_back) bound_at = std::max(bound_at, now);
+  demand.Follow(input.arrivals, input.queued,
+                {.capacity = capacity,
+                 .slack = Slack(),
+                 .target = queue_target(),
+                 .proved = IsFresh(now) && capacity > 0,
+                 .held_back = held_back},
+                now);
+  mode = std::visit(
+      [&](const auto& current) { return Next(current, input, now, events); },
+      mode);
+  CheckInvariants();
   return events;
 }
 
-void LimitLaw::EndStart(const LawInput& input, bool grew) {
-  if (grew || !input.bound) {
-    // The round that fails to grow is left out: it has our queue in it.
-    start_count += static_cast<double>(input.completions);
-    start_sum += input.latency_sum;
-    start_sq_sum += input.latency_sq_sum;
-    base_latency = start_sum / start_count;
-    variation = Variation(start_count, start_sum, start_sq_sum);
-    calm_samples = start_count;
-    // Without a flood the start would go on for ever, and an average over all
-    // of it would not follow the service.
-    if (input.bound || start_count < kMaxCalmWeight * SampleFactor()) return;
-  }
-  mode = LawMode::kCruise;
-  capacity_trend = capacity_before = capacity;
-  until_drain = kFirstDrain * Unit();
-}
-
-void LimitLaw::EndRound(const LawInput& input, Instant now, LawEvents& events) {
-  events.round = true;
-  const double n = static_cast<double>(input.completions);
-  const double throughput = n / ToSeconds(now - round_from);
-  const bool more = input.bound && throughput > kGrowth * capacity;
-  // After the limit was raised, that settles it.  While cruising nothing calls
-  // for growth, and of so many rounds some look like it: two in a row then.
-  const bool grew = more && (growing || mode != LawMode::kCruise);
-  if (input.bound) growing = more;
-  until_drain -= n;
-  if (mode == LawMode::kStart && input.bound) {
-    // Ending the search by mistake sheds what the service could do, and one
-    // round of so few samples is mistaken once in twenty times; against two
-    // doublings hardly ever.
-    const bool decided = grew || flat;
-    flat = !grew;
-    if (!decided) {
-      limit = std::min(limit * kGrowthGain,
-                       std::max({limit, kGrowthGain * kInitialLimit,
-                                 capacity * MostService()}));
-      ClampLimit();
-      OpenRound(now);
-      return;
-    }
-  }
-  if (mode == LawMode::kStart) EndStart(input, grew);
-
-  searching = mode == LawMode::kStart || more;
-  // Where answers come too late, all that waits is hopeless and dropped: the
-  // queue looks empty although the places are taken (Little).
-  taken = IsLate() && throughput * round_mean > kTaken * limit;
-  if (!input.bound && !taken) {  // Limited by demand: no verdict.
-    // The largest of many noisy rounds would be far too large.
-    served =
-        served > 0 ? served + (throughput - served) * kSmoothing : throughput;
-    capacity = std::max(capacity, served);
-    if (IsLate()) {
-      limit = std::min(limit, std::max(1., capacity * MostService()));
-      ClampLimit();
-    }
-    const bool follows = throttled > 0 && throughput > kGrowth * throttled;
-    if (follows && following) Trust(throughput);
-    following = follows;
-    falling = false;
-    OpenRound(now);
-    return;
-  }
-
-  following = false;
-  const bool verdict = throttled > 0;
-  const bool low =
-      !verdict && mode != LawMode::kStart && throughput < kCollapse * capacity;
-  const bool fell = low && falling;
-  falling = low;
-  if (low && !fell) {
-    OpenRound(now);
-    return;
-  }
-  if (verdict && EndRebase(throughput, now)) return;
-
-  const double before = capacity;
-  capacity = grew || verdict || (fell && distrust)
-                 ? throughput
-                 : capacity + (throughput - capacity) * kSmoothing;
-  capacity_trend =
-      capacity_trend > 0
-          ? capacity_trend + (throughput - capacity_trend) * kSmoothing
-          : throughput;
-  capacity_before = std::max(capacity_before, capacity_trend);
-  if (grew) {
-    // It followed a higher limit, so what was measured below that is base.
-    if (mode != LawMode::kCruise && before > 0) proved = true;
-    events.growth = true;
-    if (mode == LawMode::kUp) mode = LawMode::kCruise;
-    until_drain = std::max(until_drain, kFirstDrain * Unit());
-    SetLimit(kGrowthGain, now);
-  } else if ((fell || capacity_trend < kFall * capacity_before) && !distrust) {
-    events.rebase = true;
-    capacity = capacity_before;
-    Rebase(throughput, now);
-  } else if (mode == LawMode::kUp) {
-    mode = LawMode::kCruise;
-    SetLimit(kHeadroom, now);
-  } else if (until_drain <= 0 && (distrust || overloaded)) {
-    // Otherwise the queue empties by itself: calm samples will say what a drain
-    // would, and no request has to wait for it.
-    events.drain = true;
-    mode = LawMode::kDrainWait;
-    limit = std::max(1., kDrainDepth * capacity * base_latency);
-    ClampLimit();
-    OpenRound(now);
-  } else {
-    SetLimit(kHeadroom, now);
-  }
-}
-
-// The raise of the limit was the test.  Throughput that followed it shows that
-// the limit had held the service back, so the new base latency is true; a
-// service that lost capacity does no more with more.
-bool LimitLaw::EndRebase(double throughput, Instant now) {
-  if (throughput <= kGrowth * throttled) {
-    throttled = 0;
-    return false;
-  }
-  Trust(throughput);
-  capacity += (throughput - capacity) * kSmoothing;
-  SetLimit(kHeadroom, now);
-  return true;
-}
-
-void LimitLaw::Trust(double throughput) {
-  throttled = 0;
-  distrust = false;
-  proved = true;
-  capacity_trend = capacity_before = throughput;
-  until_drain = kFirstDrain * Unit();
-}
-
-void LimitLaw::Rebase(double throughput, Instant now) {
-  base_latency = limit / throughput;  // Little.
-  distrust = true;
-  proved = false;
-  throttled = throughput;
-  capacity_trend = throughput;
-  until_drain = Unit();
-  mode = LawMode::kCruise;
-  SetLimit(1, now);
-  // No verdict before the new limit had time to act.
-  round_from = now + FromSeconds(2 * base_latency);
-}
-
-void LimitLaw::StepDrain(const LawInput& input, Instant now,
-                         LawEvents& events) {
-  // A queue that is empty is no lack of demand yet: what waited may have become
-  // hopeless in the meantime.
-  if (input.queue_empty && input.inflight == 0) {
-    mode = LawMode::kCruise;
-    SetLimit(kHeadroom, now);
-    return;
-  }
-  switch (mode) {
-    case LawMode::kDrainWait:
-      if (input.inflight > slots()) return;
-      mode = LawMode::kDrainSkip;
-      OpenRound(now);
-      return;
-    case LawMode::kDrainSkip: {
-      // The first to come back are the short ones.
-      if (input.completions < round_size()) return;
-      mode = LawMode::kDrainTake;
-      drain_from = now;
-      const Instant from = round_from;  // Still those admitted since then.
-      OpenRound(from);
-      return;
-    }
-    default:
-      if (input.completions < round_size()) return;
-      events.round = true;
-      EndDrain(input, now);
-  }
-}
-
-void LimitLaw::EndDrain(const LawInput& input, Instant now) {
-  const double n = static_cast<double>(input.completions);
-  // Those that finished are the shorter ones, so their mean is too low; those
-  // that were left over from before are the longer ones, so what Little says of
-  // all that hold places is too high.  With heavy tails by a factor, each.
-  const double finished = input.latency_sum / n;
-  const double holding =
-      static_cast<double>(slots()) * ToSeconds(now - drain_from) / n;
-  // Workers do not all have the same now, so the time may be none or less.
-  const double mean =
-      input.bound && holding > 0 ? std::sqrt(finished * holding) : finished;
-  throttled = 0;
-  variation +=
-      (Variation(n, input.latency_sum, input.latency_sq_sum) - variation) *
-      kDrainVariationGain;
-  const double ratio = mean / base_latency;
-  distrust = ratio < kConfirmLow || ratio > kConfirmHigh;
-  proved = !distrust;
-  base_latency = distrust ? mean : (base_latency + mean) / 2;
-  calm_samples = kSamples * SampleFactor();
-  capacity_before = capacity_trend;
-  mode = LawMode::kUp;
-  SetLimit(kUpGain, now);
-  until_drain = (distrust ? 1 : kDrainInterval) * Unit();
-  round_from = now + FromSeconds(base_latency);
-}
-
-void LimitLaw::StepKnown(const LawInput& input, Instant now,
-                         LawEvents& events) {
-  if (input.completions < round_size() || now <= round_from) return;
-  events.round = true;
-  const double n = static_cast<double>(input.completions);
-  const double throughput = n / ToSeconds(now - round_from);
-  if (input.bound && capacity > 0) {
-    capacity += (throughput - capacity) * kSmoothing;
-  } else {
-    capacity = std::max(capacity, throughput);
-  }
-  const double mean = input.latency_sum / n;
-  // The average of .05 for each sample, over the round.
-  base_latency = base_latency > 0
-                     ? base_latency + (mean - base_latency) *
-                                          std::min(1., n * .05 / (1 + n * .025))
-                     : mean;
-  OpenRound(now);
+void LimitLaw::CheckInvariants() const {
+  assert(limit >= 1 && limit >= config.floor);
+  assert(limit <= std::max(1, config.ceiling));
+  assert(std::isfinite(capacity) && capacity >= 0);
+  assert(std::isfinite(base_latency) && base_latency >= 0);
+  assert(std::isfinite(variation) && variation >= 0);
+  assert(std::isfinite(demand.excess) && demand.excess >= 0);
+  assert(std::isfinite(until_drain) && std::isfinite(until_up));
 }
 
 }  // namespace weir

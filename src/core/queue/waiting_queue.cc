@@ -38,6 +38,8 @@ void WaitingQueue::Push(Waiter& waiter) {
   Append(c.all, waiter, &Waiter::by_class_);
   Append(c.by_rank[waiter.rank_], waiter, &Waiter::by_rank_);
   c.used_ranks |= uint64_t{1} << waiter.rank_;
+  Append(c.by_row[waiter.row_], waiter, &Waiter::by_row_);
+  c.used_rows |= uint64_t{1} << waiter.row_;
   ++c.size;
   ++size_;
   waiter.child_ = waiter.sibling_ = waiter.left_ = nullptr;
@@ -50,19 +52,33 @@ void WaitingQueue::Remove(Waiter& waiter) {
   List& level = c.by_rank[waiter.rank_];
   Take(level, waiter, &Waiter::by_rank_);
   if (level.first == nullptr) c.used_ranks &= ~(uint64_t{1} << waiter.rank_);
+  List& row = c.by_row[waiter.row_];
+  Take(row, waiter, &Waiter::by_row_);
+  if (row.first == nullptr) c.used_rows &= ~(uint64_t{1} << waiter.row_);
   --c.size;
   --size_;
   if (waiter.expiry_ != kNever) HeapRemove(waiter);
 }
 
-Waiter* WaitingQueue::NextToRun(bool overloaded) const {
+Waiter* WaitingQueue::NextToRun(bool overloaded, uint64_t blocked) const {
   if (empty()) return nullptr;
   const Criticality most = MostCritical();
   const Class& c = classes_[Index(most)];
-  if (overloaded && most == LeastCritical()) {
-    return c.by_rank[static_cast<size_t>(std::countr_zero(c.used_ranks))].first;
+  Waiter* const next =
+      overloaded && most == LeastCritical()
+          ? c.by_rank[static_cast<size_t>(std::countr_zero(c.used_ranks))].first
+          : c.all.first;
+  if ((blocked >> next->row_ & 1) == 0) return next;
+  Waiter* oldest = nullptr;
+  for (uint64_t rows = c.used_rows & ~blocked; rows != 0; rows &= rows - 1) {
+    Waiter* const first =
+        c.by_row[static_cast<size_t>(std::countr_zero(rows))].first;
+    if (oldest == nullptr ||
+        first->request_.arrived < oldest->request_.arrived) {
+      oldest = first;
+    }
   }
-  return c.all.first;
+  return oldest;
 }
 
 Waiter* WaitingQueue::NextToLeave() const {

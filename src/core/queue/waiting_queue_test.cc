@@ -118,7 +118,8 @@ TEST_F(WaitingQueueTest, AgreesWithAPlainListOnEverySeededRun) {
       for (const Model& m : model) {
         earliest = std::min(earliest, m.waiter->request().deadline);
       }
-      ASSERT_EQ(guard_->NextWake(), earliest);
+      ASSERT_LE(guard_->NextWake(), earliest);
+      ASSERT_EQ(guard_->NextWake() == kNever, model.empty());
     }
     for (const Model& m : model) guard_->Cancel(*m.waiter, now);
   }
@@ -130,6 +131,8 @@ TEST_F(WaitingQueueTest,
   // it must not recurse over them.
   std::vector<Waiter> waiters(100'000);
   for (size_t i = 0; i < waiters.size(); ++i) {
+    // As if so many could be answered in time.
+    (*region_)->published.waiting_bound.store(1'000'000);
     const Request request{.arrived = kStart,
                           .deadline = kStart + seconds(1) + Duration(i)};
     ASSERT_EQ(guard_->Admit(request, waiters[i], kStart).decision.verdict,
