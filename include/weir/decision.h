@@ -84,9 +84,10 @@ struct Decision {
 // How an admitted request ended.
 enum class Outcome : uint8_t {
   kOk,         // Answered.  Its latency teaches.
-  kError,      // Failed after real work.  Its latency teaches.
-  kTimedOut,   // Its deadline passed before the answer.  Its latency teaches.
-  kCancelled,  // Its caller went away.  Teaches nothing about latency.
+  kError,      // Failed.  Is no answer: teaches nothing.
+  kTimedOut,   // Cut off by a timeout.  It would have taken at least so long,
+               // and the service may still be at work for it.
+  kCancelled,  // Its caller went away.  The same.
   kIgnored,    // A fast failure, a stream, an upgrade: teaches nothing.
   kCount,
 };
