@@ -115,9 +115,9 @@ void Guard::Release() {
 // How much longer is not known; as long as a request of now takes on average,
 // and without memory of when it began, is what there is to go by.
 void Guard::Haunt(Instant now) {
-  FadeGhosts(now);
   ghosts_ += 1;
   ++ghost_places_;
+  FadeGhosts(now);
 }
 
 void Guard::FadeGhosts(Instant now) {
@@ -126,6 +126,9 @@ void Guard::FadeGhosts(Instant now) {
   if (ghost_places_ == 0) return;
   const double mean = stay_.mean();
   ghosts_ = mean > 0 ? ghosts_ * (mean / (mean + elapsed)) : 0;
+  // Half of the places are for those whose callers are still there.
+  const int64_t most = region_.published.slots.load(kRelaxed) / (2 * Members());
+  ghosts_ = std::min(ghosts_, static_cast<double>(most));
   const auto left = static_cast<int64_t>(std::llround(ghosts_));
   if (left >= ghost_places_) return;
   region_.places.Add(static_cast<size_t>(shard_index_), left - ghost_places_);

@@ -42,6 +42,15 @@ double GoodOf(const LawInput& input) {
 LimitLaw::Mode LimitLaw::Next(Search search, const LawInput& input, Instant now,
                               LawEvents& events) {
   const double throughput = Throughput(input, now);
+  if (input.completions == 0 && input.lost > 0 && RoundIsOver(input, now)) {
+    // It hangs, and callers leave.  What it will have to work off when it moves
+    // again is bounded by the limit; nothing is lost by a low one.
+    events.round = true;
+    SetLimit(std::max(std::min(limit, kInitialLimit),
+                      std::min(limit, static_cast<double>(input.inflight)) / 2),
+             now);
+    return Search{};
+  }
   if (!HeldBack(input, now)) {
     if (input.queue_formed) {
       // The idle time before does not belong to what is measured now.

@@ -404,7 +404,7 @@ TEST(LimitLawTest, LostAnswersAreNoThroughput) {
     law.Step(input, now);
   }
   EXPECT_EQ(law.capacity, 0);
-  EXPECT_LE(law.slots(), 24) << "more timeouts a second are no growth";
+  EXPECT_EQ(law.slots(), 8) << "more timeouts a second are no growth";
 }
 
 TEST(LimitLawTest, NothingIsCalmInAnOverload) {
