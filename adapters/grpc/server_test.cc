@@ -584,6 +584,7 @@ class FullWorld : public World {
     constexpr int32_t kNoWorker = 1'000'000;
     region.law.turn.store(kNoWorker);
     region.flags.overloaded.store(1);
+    region.published.waiting_bound.store(static_cast<int64_t>(room));
   }
   ~FullWorld() {
     stage.Release();

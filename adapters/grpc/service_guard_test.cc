@@ -357,7 +357,7 @@ TEST(ServiceGuardTest, OptionsOutOfRangeAreRefusedByName) {
   EXPECT_EQ(refusal({}), "");
   EXPECT_EQ(refusal({.shards = 64, .file_interval = 1h}), "");
   EXPECT_NE(refusal({.shards = -1}).find("`shards`"), std::string::npos);
-  EXPECT_NE(refusal({.shards = 65}).find("`shards`"), std::string::npos);
+  EXPECT_NE(refusal({.shards = 513}).find("`shards`"), std::string::npos);
   for (const Duration interval :
        {Duration(0), Duration(19ms), Duration(61min)}) {
     EXPECT_NE(refusal({.file_interval = interval}).find("`file_interval`"),
@@ -367,7 +367,7 @@ TEST(ServiceGuardTest, OptionsOutOfRangeAreRefusedByName) {
   policy.service = "options";
   policy.resources.push_back({.name = "default"});
   EXPECT_FALSE(
-      ServiceGuard::Make(policy, {.shared = false, .shards = 65}).ok());
+      ServiceGuard::Make(policy, {.shared = false, .shards = 513}).ok());
 }
 
 TEST(ServiceGuardTest, SaysWhyItCannotBeMade) {

@@ -20,7 +20,7 @@ flags+=(-I"$root/src/core" -I"$root/sim/world" -I"$root/sim/scenario")
 parts=(src/core sim/engine sim/scenario sim/world)
 for folder in "${parts[@]}"; do
   find "$root/$folder" -name '*.cc' ! -name '*_test.cc' \
-    ! -name 'read*.cc' ! -path '*/testing/*' ! -name 'algorithms.cc' \
+    ! -name 'read*.cc' ! -name 'write*.cc' ! -path '*/testing/*' ! -name 'algorithms.cc' \
     ! -name 'rival_gate.cc' ! -name 'bounded_queue.cc' ! -name 'study.cc' |
     sort | sed 's/.*/#include "&"/' > "$out/$(basename "$folder").cc"
 done

@@ -26,7 +26,7 @@ class UsualLatency {
     }
     const double off = latency - mean_;
     mean_ += off * kGain;
-    // Source: [WEST], for a constant gain.
+    // Source: [WEST1979], for a constant gain.
     variance_ = (1 - kGain) * (variance_ + kGain * off * off);
   }
   void AddAtLeast(double latency) {
