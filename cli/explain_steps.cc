@@ -273,8 +273,7 @@ class Walk {
   // Whether as many wait as may, and nobody would leave for this one.
   bool IsTurnedAway() const {
     const bool overloaded = IsOverloaded();
-    const auto& bound = overloaded ? region_->published.queue_target
-                                   : region_->published.waiting_bound;
+    const auto& bound = region_->published.waiting_bound;
     std::array<int64_t, kCriticalities> waiting = snapshot_->waiting;
     int64_t queued = Queued();
     const uint8_t rank =

@@ -245,7 +245,7 @@ Admission Guard::DecideWithoutRoom(const Request& request, Waiter* waiter,
     const bool overloaded = IsOverloaded();
     const int64_t waiting =
         totals.queued + std::max<int64_t>(totals.held - slots, 0);
-    if (waiter == nullptr || waiting >= WaitingBound(overloaded)) {
+    if (waiter == nullptr || waiting >= WaitingBound()) {
       if (!overloaded || !InShadow(*policy_, request, Stage::kLevel) ||
           waiter == nullptr) {
         Count(ClassCounter::shadow_limit_total, request.criticality);
@@ -253,7 +253,7 @@ Admission Guard::DecideWithoutRoom(const Request& request, Waiter* waiter,
         Count(ClassCounter::shadow_level_total, request.criticality);
       }
     } else if (InShadow(*policy_, request, Stage::kDeadline) &&
-               IsHopeless(request.deadline, now)) {
+               IsHopeless(request, request.deadline, now)) {
       Count(ClassCounter::shadow_deadline_total, request.criticality);
     }
     AcquireAnyway();
@@ -322,7 +322,7 @@ bool Guard::IsRefusedAnyhow(const Request& request, Instant now) const {
     return true;
   }
   if (!Enforces(request, Stage::kLevel) ||
-      region_.flags.overloaded.load(kRelaxed) == 0) {
+      region_.published.standing.load(kRelaxed) == 0) {
     return false;
   }
   // Whom the level spares least: those of the class that have used nothing.
