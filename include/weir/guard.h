@@ -326,7 +326,7 @@ class Guard {
   bool has_kinds_ = false;
   uint64_t rows_asking_ = 0;
   uint64_t rows_asked_ = 0;
-  Instant rows_since_ = Instant::min();
+  Instant rows_since_;
   // Bit mask by Stage: which of stale to system a resource has.
   std::array<uint16_t, kMaxResources> stages_of_{};
   TierTable tier_table_;

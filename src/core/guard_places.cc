@@ -17,6 +17,7 @@
 
 #include <bit>
 #include <cmath>
+#include <utility>
 
 #include "relaxed.h"
 #include "weir/guard.h"
@@ -115,15 +116,16 @@ void Guard::Release() {
 // How much longer is not known; as long as a request of now takes on average,
 // and without memory of when it began, is what there is to go by.
 void Guard::Haunt(Instant now) {
+  FadeGhosts(now);
   ghosts_ += 1;
   ++ghost_places_;
   FadeGhosts(now);
 }
 
 void Guard::FadeGhosts(Instant now) {
-  const double elapsed = ToSeconds(now - ghosts_at_);
-  ghosts_at_ = now;
+  const Instant before = std::exchange(ghosts_at_, now);
   if (ghost_places_ == 0) return;
+  const double elapsed = ToSeconds(now - before);
   const double mean = stay_.mean();
   ghosts_ = mean > 0 ? ghosts_ * (mean / (mean + elapsed)) : 0;
   // Half of the places are for those whose callers are still there.
