@@ -4,6 +4,7 @@
 #include <grpcpp/create_channel.h>
 #include <grpcpp/support/client_interceptor.h>
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
@@ -25,6 +26,7 @@ Instant Now() { return host::MonotonicClock::Now(); }
 }  // namespace
 
 struct GuardedChannel::State {
+  std::string target;
   std::unique_ptr<ClientGuard> guard;
   SharedSplitMix64 draws{
       static_cast<uint64_t>(Now().time_since_epoch().count())};
@@ -61,14 +63,57 @@ Status DropStatus(DropReason reason) {
   return {code, "dropped by weir: " + std::string(Name(reason))};
 }
 
+// Whether a call that is over had found no connection.  gRPC names as peer
+// whom it was sent to, and the channel's target when it was sent to nobody.
+// Where the target is written as a peer is, what the error says must do; one
+// that came from a peer says so.
+bool WasNeverSent(ClientContext& context, const Status& status,
+                  const std::string& target) {
+  if (status.error_code() != StatusCode::UNAVAILABLE ||
+      context.peer() != target) {
+    return false;
+  }
+  const bool as_peer = target.rfind("ipv4:", 0) == 0 ||
+                       target.rfind("ipv6:", 0) == 0 ||
+                       target.rfind("unix", 0) == 0;
+  return !as_peer ||
+         (status.error_message().rfind("failed to connect", 0) == 0 &&
+          context.debug_error_string().find("from peer") == std::string::npos);
+}
+
 // What an answer says; a malformed text reads as if it were not there.
-Answer AnswerOf(const Status& status, const Metadata& trailers) {
+Answer AnswerOf(ClientContext& context, const Status& status,
+                const Metadata& trailers, const ClientCall& call,
+                const std::string& target) {
   Answer answer;
   answer.kind = wire::KindOfGrpcCode(status.error_code());
+  answer.unreached = WasNeverSent(context, status, target);
   for (const auto& [name, value] : trailers) {
     wire::ReadAnswerHeader(View(name), View(value), answer);
   }
+  // UNAVAILABLE also says that the connection broke while it was at work.
+  if (answer.kind == AnswerKind::kUnavailable && !answer.unreached &&
+      !answer.by_weir && !call.repeatable) {
+    answer.kind = AnswerKind::kError;
+  }
   return answer;
+}
+
+// Unless the caller chose them.  Chosen: a backend that comes back is found
+// within a second, and one that is gone is asked for a connection, which costs
+// it nothing, once a second.
+void ReconnectSoon(::grpc::ChannelArguments& arguments) {
+  constexpr std::pair<const char*, int> kWaits[] = {
+      {GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100},
+      {GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000}};
+  const grpc_channel_args given = arguments.c_channel_args();
+  const auto is_given = [&given](std::string_view key) {
+    return std::any_of(
+        given.args, given.args + given.num_args,
+        [key](const grpc_arg& argument) { return argument.key == key; });
+  };
+  if (is_given(kWaits[0].first) || is_given(kWaits[1].first)) return;
+  for (const auto& [key, ms] : kWaits) arguments.SetInt(key, ms);
 }
 
 // Guards an RPC that Call() did not.
@@ -90,10 +135,11 @@ class Interceptor final : public ::grpc::experimental::Interceptor {
     if (dropped_) {
       Answer(*methods);
     } else if (attempt_.open && at(InterceptionHookPoints::POST_RECV_STATUS)) {
-      state_->guard->End(call_, attempt_,
-                         AnswerOf(*methods->GetRecvStatus(),
-                                  *methods->GetRecvTrailingMetadata()),
-                         Now(), state_->draws.Next());
+      state_->guard->End(
+          call_, attempt_,
+          AnswerOf(*info_.client_context(), *methods->GetRecvStatus(),
+                   *methods->GetRecvTrailingMetadata(), call_, state_->target),
+          Now(), state_->draws.Next());
     }
     methods->Proceed();
   }
@@ -208,12 +254,17 @@ Result<std::shared_ptr<GuardedChannel>> GuardedChannel::Make(
     const std::string& target,
     const std::shared_ptr<::grpc::ChannelCredentials>& credentials,
     const Options& options) {
-  auto guard = ClientGuard::Make(options.policy, options.allowance);
+  auto guard =
+      ClientGuard::Make(options.policy, options.allowance != nullptr
+                                            ? options.allowance
+                                            : RetryAllowance::OfProcess());
   if (!guard) return guard.error();
   auto state = std::make_shared<State>();
+  state->target = target;
   state->guard = std::move(guard).value();
   ::grpc::ChannelArguments arguments = options.arguments;
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
+  ReconnectSoon(arguments);
   std::vector<
       std::unique_ptr<::grpc::experimental::ClientInterceptorFactoryInterface>>
       creators;
@@ -234,7 +285,9 @@ CallResult GuardedChannel::Call(
   for (;;) {
     Attempt attempt = guard.Begin(call, Now(), state_->draws.Next());
     if (!attempt.send) {
-      return {DropStatus(attempt.dropped), NeverRetryAbove(attempt.dropped)};
+      return {.status = DropStatus(attempt.dropped),
+              .never_retry_above = NeverRetryAbove(attempt.dropped),
+              .dropped = attempt.dropped};
     }
     const auto context = ContextFor(scope);
     context->set_deadline(After(attempt.budget));
@@ -245,11 +298,15 @@ CallResult GuardedChannel::Call(
           context->AddMetadata(std::string(name), std::string(value));
         });
     const Status status = rpc(*context);
-    const Next next = guard.End(
-        call, attempt, AnswerOf(status, context->GetServerTrailingMetadata()),
-        Now(), state_->draws.Next());
+    const Answer answer =
+        AnswerOf(*context, status, context->GetServerTrailingMetadata(), call,
+                 state_->target);
+    const Next next =
+        guard.End(call, attempt, answer, Now(), state_->draws.Next());
     if (next.step != Next::Step::kRetry) {
-      return {status, next.never_retry_above};
+      return {.status = status,
+              .never_retry_above = next.never_retry_above,
+              .unreached = answer.unreached};
     }
     WaitUntil(next.at, scope.scope.cancelled);
   }

@@ -2,6 +2,9 @@
 
 #include <grpcpp/server_builder.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -71,12 +74,23 @@ class Backend {
   std::unique_ptr<::grpc::Server> server_;
 };
 
+Instant Now() { return host::MonotonicClock::Now(); }
+
 class Caller {
  public:
   explicit Caller(const std::string& address, ClientPolicy policy = {}) {
     policy.retries.backoff.first = 1ms;
+    // What one test spends is not missed by the next.
+    Use(address, {.policy = policy,
+                  .allowance = std::make_shared<RetryAllowance>(
+                      RetryAllowance::Config())});
+  }
+  Caller(const std::string& address, const GuardedChannel::Options& options) {
+    Use(address, options);
+  }
+  void Use(const std::string& address, const GuardedChannel::Options& options) {
     auto made = GuardedChannel::Make(
-        address, ::grpc::InsecureChannelCredentials(), {.policy = policy});
+        address, ::grpc::InsecureChannelCredentials(), options);
     EXPECT_TRUE(made) << made.error().message;
     channel = *made;
     stub = Echo::NewStub(channel->channel());
@@ -231,6 +245,104 @@ TEST(ClientTest, APushBackIsHonoured) {
     EXPECT_EQ(result.never_retry_above, !again);
     EXPECT_EQ(calls, again ? 2 : 1);
   }
+}
+
+// A server that shakes hands as HTTP/2 does, reads a call and breaks down.
+class BreakingServer {
+ public:
+  BreakingServer() {
+    listener_ = socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(address);
+    const auto* const any = reinterpret_cast<const sockaddr*>(&address);
+    EXPECT_EQ(bind(listener_, any, size), 0);
+    EXPECT_EQ(listen(listener_, 8), 0);
+    getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size);
+    port = std::to_string(ntohs(address.sin_port));
+    thread_ = std::thread([this] { Serve(); });
+  }
+  ~BreakingServer() {
+    shutdown(listener_, SHUT_RDWR);
+    thread_.join();
+    close(listener_);
+  }
+
+  std::string port;
+  std::atomic<int> calls{0};
+
+ private:
+  void Serve() {
+    for (int peer; (peer = accept(listener_, nullptr, nullptr)) >= 0;) {
+      constexpr char kSettings[9] = {0, 0, 0, 4, 0, 0, 0, 0, 0};
+      EXPECT_EQ(send(peer, kSettings, sizeof(kSettings), 0), 9);
+      std::string bytes;
+      char some[4096];
+      // The name of the method, which is sent as it is.
+      while (bytes.find("Echo/Say") == std::string::npos) {
+        const ssize_t read = recv(peer, some, sizeof(some), 0);
+        if (read <= 0) break;
+        bytes.append(some, static_cast<size_t>(read));
+      }
+      ++calls;
+      close(peer);
+    }
+  }
+
+  int listener_ = -1;
+  std::thread thread_;
+};
+
+TEST(ClientTest, ARefusedConnectionIsNothingSentAndCostsNoBudget) {
+  std::string port;
+  {
+    BreakingServer gone;
+    port = gone.port;
+  }
+  for (const std::string& target :
+       {"127.0.0.1:" + port, "ipv4:127.0.0.1:" + port}) {
+    Caller caller(target);
+    const CallResult result = caller.Call();
+    EXPECT_EQ(result.status.error_code(), StatusCode::UNAVAILABLE);
+    EXPECT_TRUE(result.unreached) << target;
+    EXPECT_FALSE(result.sent());
+    const ClientGuard& guard = caller.channel->guard();
+    EXPECT_EQ(guard.tokens().tokens(Now()), 10);
+    // Three attempts; the next two open the breaker.
+    for (int i = 0; i < 2; ++i) (void)caller.Say();
+    EXPECT_EQ(guard.breaker().state(Now()), CircuitBreaker::State::kOpen);
+    EXPECT_EQ(caller.Call().dropped, DropReason::kBreaker);
+  }
+}
+
+TEST(ClientTest, AConnectionThatBreaksUnderACallWasReached) {
+  for (const std::string scheme : {"", "ipv4:"}) {
+    BreakingServer server;
+    ClientPolicy policy;
+    policy.retries.max_retries = 0;
+    Caller caller(scheme + "127.0.0.1:" + server.port, policy);
+    const CallResult result = caller.Call();
+    EXPECT_EQ(result.status.error_code(), StatusCode::UNAVAILABLE)
+        << result.status.error_message();
+    EXPECT_EQ(server.calls, 1);
+    EXPECT_FALSE(result.unreached);
+    EXPECT_TRUE(result.sent());
+  }
+}
+
+TEST(ClientTest, ChannelsShareTheAllowanceOfTheProcess) {
+  while (RetryAllowance::OfProcess()->Spend(Now())) {
+  }
+  Backend backend([](::grpc::ServerContext&, const Words&, Words&) {
+    return Status(StatusCode::UNAVAILABLE, "away");
+  });
+  for (int i = 0; i < 2; ++i) {
+    Caller caller(backend.address, GuardedChannel::Options());
+    caller.Call();
+    EXPECT_EQ(caller.channel->guard().counts().retries, 0u);
+  }
+  EXPECT_EQ(backend.stage.handled(), 2);
 }
 
 TEST(ClientTest, BadPoliciesAreRefused) {

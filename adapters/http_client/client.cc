@@ -355,7 +355,9 @@ void Client::Impl::ReturnLine(std::unique_ptr<Line> line) {
 
 Result<std::unique_ptr<Client>> Client::Make(const ClientConfig& config) {
   if (auto error = CheckConfig(config)) return *std::move(error);
-  auto guard = ClientGuard::Make(config.policy, config.allowance);
+  auto guard = ClientGuard::Make(
+      config.policy, config.allowance != nullptr ? config.allowance
+                                                 : RetryAllowance::OfProcess());
   if (!guard) return guard.error();
   if (!StartLibrary()) return Error{"libcurl could not be set up"};
   return std::unique_ptr<Client>(

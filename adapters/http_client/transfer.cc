@@ -91,14 +91,16 @@ Answer Transfer::Conclude(CURLcode code, bool repeatable) {
     case CURLE_COULDNT_CONNECT:
     case CURLE_SSL_CONNECT_ERROR:
       answer.kind = AnswerKind::kUnavailable;
+      answer.unreached = true;
       return answer;
     case CURLE_OPERATION_TIMEDOUT: {
       // Without a connection nothing can have been done.
       curl_off_t connected_us = 0;
       curl_easy_getinfo(easy_.get(), CURLINFO_PRETRANSFER_TIME_T,
                         &connected_us);
+      answer.unreached = connected_us == 0;
       answer.kind =
-          connected_us > 0 ? AnswerKind::kTimedOut : AnswerKind::kUnavailable;
+          answer.unreached ? AnswerKind::kUnavailable : AnswerKind::kTimedOut;
       return answer;
     }
     default:

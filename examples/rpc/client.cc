@@ -3,10 +3,11 @@
 //   rpc_client --zookeeper 127.0.0.1:2181 --rate 200 --seconds 5
 //
 // Each server has a guarded channel of its own: a throttle, a breaker, a level.
-// A call goes to the better of two servers taken at random, the one with fewer
-// calls under way.  When its guard keeps the call at home, it goes to the
-// other; so it does when the server cannot be reached, if the retry budget of
-// the process allows.
+// A call goes to the better of two servers taken at random: weir::ReplicaLoad
+// knows who is slow, who fails and who is fresh.  When its guard keeps the call
+// at home, or the server cannot be reached, it goes to the other, at no cost;
+// and so it does when the server says that it is not there, if the retry
+// budget of the process allows.
 //
 // Prints a line a second, and the sums at the end.
 
@@ -28,18 +29,27 @@
 
 #include "registry.h"
 #include "shop.grpc.pb.h"
+#include "weir/client/replica_load.h"
+#include "weir/client/wire.h"
 #include "weir/host/clock.h"
+#include "weir/splitmix64.h"
 
 namespace {
 
 using weir::host::MonotonicClock;
 using namespace std::chrono_literals;
 
+// Chosen: a moment for caches and connections; a real service knows its own.
+constexpr auto kSlowStart = 2s;
+
 struct Server {
+  explicit Server(weir::Duration slow_start)
+      : load(MonotonicClock::Now(), slow_start) {}
+
   std::string address;
   std::shared_ptr<weir::grpc::GuardedChannel> channel;
   std::unique_ptr<weir::example::Shop::Stub> stub;
-  std::atomic<int> running{0};
+  weir::ReplicaLoad load;
 };
 
 // The servers of the moment.  Any thread.
@@ -52,7 +62,8 @@ class Servers {
     options_.allowance = allowance_;
   }
 
-  // Keeps the channels, and what they have learned, of those that stay.
+  // Keeps the channels, and what they have learned, of those that stay.  Who
+  // comes to others that are warm begins slowly.
   void Replace(const std::vector<std::string>& addresses) {
     const std::lock_guard lock(mutex_);
     std::map<std::string, std::shared_ptr<Server>> old;
@@ -60,7 +71,9 @@ class Servers {
     list_.clear();
     for (const std::string& address : addresses) {
       std::shared_ptr<Server> server = old[address];
-      if (server == nullptr) server = Connect(address);
+      if (server == nullptr) {
+        server = Connect(address, old.empty() ? 0s : kSlowStart);
+      }
       if (server != nullptr) list_.push_back(std::move(server));
     }
   }
@@ -69,12 +82,12 @@ class Servers {
   std::vector<std::shared_ptr<Server>> Choose() {
     const std::lock_guard lock(mutex_);
     if (list_.size() < 2) return list_;
-    const size_t first = random_() % list_.size();
-    const size_t second =
-        (first + 1 + random_() % (list_.size() - 1)) % list_.size();
-    auto a = list_[first], b = list_[second];
-    if (b->running < a->running) a.swap(b);
-    return {a, b};
+    const auto load = [this](size_t i) -> const weir::ReplicaLoad& {
+      return list_[i]->load;
+    };
+    const auto [first, second] = weir::ChooseTwo(
+        list_.size(), load, MonotonicClock::Now(), draws_.Next());
+    return {list_[first], list_[second]};
   }
 
   // Whether a call may be made once more.
@@ -88,14 +101,15 @@ class Servers {
   }
 
  private:
-  std::shared_ptr<Server> Connect(const std::string& address) {
+  std::shared_ptr<Server> Connect(const std::string& address,
+                                  weir::Duration slow_start) {
     auto channel = weir::grpc::GuardedChannel::Make(
         address, grpc::InsecureChannelCredentials(), options_);
     if (!channel) {
       std::fprintf(stderr, "%s\n", channel.error().message.c_str());
       return nullptr;
     }
-    auto server = std::make_shared<Server>();
+    auto server = std::make_shared<Server>(slow_start);
     server->address = address;
     server->stub = weir::example::Shop::NewStub((*channel)->channel());
     server->channel = *std::move(channel);
@@ -106,7 +120,7 @@ class Servers {
   weir::grpc::GuardedChannel::Options options_;
   std::mutex mutex_;
   std::vector<std::shared_ptr<Server>> list_;
-  std::minstd_rand random_{std::random_device()()};
+  weir::SplitMix64 draws_{std::random_device()()};
 };
 
 class Shopper {
@@ -118,9 +132,10 @@ class Shopper {
     const auto chosen = servers_.Choose();
     grpc::Status status(grpc::StatusCode::UNAVAILABLE, "nobody is listed");
     for (const auto& server : chosen) {
-      status = AskOne(*server);
-      // What was kept at home cost nobody anything.
-      if (status.error_message().starts_with("dropped by weir")) continue;
+      const weir::grpc::CallResult result = AskOne(*server);
+      status = result.status;
+      // What was never sent cost nobody anything.
+      if (!result.sent()) continue;
       if (status.error_code() != grpc::StatusCode::UNAVAILABLE ||
           !servers_.MayTryOther()) {
         break;
@@ -147,26 +162,24 @@ class Shopper {
   }
 
  private:
-  grpc::Status AskOne(Server& server) {
+  weir::grpc::CallResult AskOne(Server& server) {
     weir::example::Item item;
     item.set_name("umbrella");
     weir::example::Quote quote;
     const weir::grpc::ServerScope scope{
         .scope = {.deadline = MonotonicClock::Now() + budget_}};
-    ++server.running;
-    const grpc::Status status =
-        server.channel
-            ->Call(scope,
-                   [&](grpc::ClientContext& context) {
-                     return server.stub->Price(&context, item, &quote);
-                   })
-            .status;
-    --server.running;
-    if (status.ok()) {
+    server.load.OnSent();
+    weir::grpc::CallResult result =
+        server.channel->Call(scope, [&](grpc::ClientContext& context) {
+          return server.stub->Price(&context, item, &quote);
+        });
+    server.load.OnEnded(weir::wire::KindOfGrpcCode(result.status.error_code()),
+                        MonotonicClock::Now());
+    if (result.status.ok()) {
       const std::lock_guard lock(mutex_);
       ++answered_[quote.server()];
     }
-    return status;
+    return result;
   }
 
   Servers& servers_;

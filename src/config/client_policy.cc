@@ -87,6 +87,12 @@ void ReadBreaker(const Section& section, CircuitBreaker::Config& out) {
         .ceiling = 1'000'000,
         .fallback = out.least_calls},
        out.least_calls);
+  Read(section["unreached"],
+       {.about = "calls in a row that did not reach the backend and open it",
+        .floor = 1,
+        .ceiling = 1'000'000,
+        .fallback = out.unreached},
+       out.unreached);
   Read(section["slow_call"],
        {.about = "from which a call is bad whatever its answer; 0s: never",
         .ceiling = hours(1),

@@ -35,7 +35,7 @@ TEST(ClientPolicyTest, AnEmptyTableIsTheDefault) {
 TEST(ClientPolicyTest, EveryKeyIsRead) {
   const Reading reading = Read(R"(
 throttle = { mode = "shadow", k = 1.1, window = "30s", least_requests = 5, probe_interval = "1s" }
-breaker = { mode = "off", failure_ratio = 0.3, window = "3s", least_calls = 50, slow_call = "1s", open_for = "2s", open_for_ceiling = "1m", probes = 5, probe_lease = "4s" }
+breaker = { mode = "off", failure_ratio = 0.3, window = "3s", least_calls = 50, unreached = 7, slow_call = "1s", open_for = "2s", open_for_ceiling = "1m", probes = 5, probe_lease = "4s" }
 level = { mode = "off", probe_ratio = 0.05, probe_interval = "1s" }
 deadline = { margin = "5ms", ceiling = "10s" }
 hedge = { after = "40ms" }
@@ -61,6 +61,7 @@ window = "10m"
                   .failure_ratio = 0.3,
                   .window = 3s,
                   .least_calls = 50,
+                  .unreached = 7,
                   .slow_call = 1s,
                   .open_for = 2s,
                   .open_for_ceiling = 1min,

@@ -21,9 +21,14 @@
 // What is over is forgotten.  After an outage of a minute the formula would
 // refuse for another; but a run of ln(50) / ln(K) accepts (6 when K is 2)
 // comes once in fifty requests from a backend that refuses the usual
-// share, so a run of that length ends the history, if it has also lasted for
-// `probe_interval`: refusals come in bursts.  Each tenth of such a run halves
-// the time to the next probe.
+// share.  So while such a run goes on, nothing is refused, if it has also
+// lasted for `probe_interval`: refusals come in bursts.  The next refusal
+// brings the history back; when the run has lasted four times as long, it is
+// forgotten.  Each tenth of such a run halves the time to the next probe.
+//
+// A backend that works in windows (so many calls in each second, then none) has
+// such runs at the start of each.  Its rhythm is learned: a run must last twice
+// as long as the shorter of the last two that a refusal ended.
 
 #ifndef WEIR_CLIENT_ADAPTIVE_THROTTLE_H_
 #define WEIR_CLIENT_ADAPTIVE_THROTTLE_H_
@@ -88,11 +93,18 @@ class AdaptiveThrottle {
     std::atomic<int64_t> last_pass{INT64_MIN / 2};   // Only while it refuses.
     std::atomic<int64_t> refused_at{INT64_MIN / 2};  // Last, by the backend.
     std::atomic<int32_t> run{0};                     // Accepts since then.
+    // How long the last two long runs lasted that a refusal ended, ns, the
+    // newer one first, and when that was.
+    std::atomic<int64_t> newer_calm{0};
+    std::atomic<int64_t> older_calm{0};
+    std::atomic<int64_t> calm_at{INT64_MIN / 2};
   };
 
-  // Accepts since the last refusal; 0 when that was just now.
-  int32_t CalmRun(const Class& cls, Instant now) const;
-  bool TakeProbe(Class& cls, int32_t run, Instant now) const;
+  // How long since the last refusal, ns, and how long it must be.
+  static int64_t Calm(const Class& cls, Instant now);
+  int64_t NeededCalm(const Class& cls, Instant now) const;
+  bool TakeProbe(Class& cls, double progress, Instant now) const;
+  void NoteRefusal(Class& cls, Instant now) const;
 
   const Config config_;
   const int32_t long_run_;

@@ -21,6 +21,9 @@
 //
 // Source: [BRPC] circuit breaker, for that doubling and for what does not
 // count; leases are ours.
+//
+// A backend that cannot even be reached is gone, whatever it did before: a
+// handful of such calls in a row opens it, without waiting for half of all.
 
 #ifndef WEIR_CLIENT_CIRCUIT_BREAKER_H_
 #define WEIR_CLIENT_CIRCUIT_BREAKER_H_
@@ -52,6 +55,9 @@ class CircuitBreaker {
     // Nothing is decided on fewer calls.  Chosen: at a true share of a tenth,
     // half of 20 are bad once in 10^6 windows.  >= 1.
     int64_t least_calls = 20;
+    // So many in a row that did not reach the backend open it at once.  Chosen:
+    // one or two can be a connection that was just replaced.  >= 1.
+    int32_t unreached = 5;
     // Calls that took longer are bad; zero: however long.
     Duration slow_call{};
     // Chosen: so that a return is seen within a second; a few probes every half
@@ -80,7 +86,8 @@ class CircuitBreaker {
   enum class Result : uint8_t {
     kGood,
     kBad,
-    kNothing,  // Refused, cancelled, not sent after all: says nothing.
+    kUnreached,  // Bad, and was never sent.
+    kNothing,    // Refused, cancelled, not sent after all: says nothing.
   };
 
   explicit CircuitBreaker(const Config& config);
@@ -123,6 +130,7 @@ class CircuitBreaker {
   std::atomic<int64_t> closed_at_{INT64_MIN / 2};
   std::atomic<int64_t> open_for_{0};  // The last time spent open, ns.
   std::atomic<int32_t> good_probes_{0};
+  std::atomic<int32_t> unreached_{0};  // In a row, while it is closed.
   // Of half-open: when the lease of each place is over, ns; after everything
   // when its probe went well.
   std::array<std::atomic<int64_t>, kMaxProbes> leases_{};

@@ -90,13 +90,16 @@ enum class AnswerKind : uint8_t {
   kOk,           // Answered; also with an error that is the caller's own.
   kError,        // The backend took it on and failed.
   kRefused,      // It did not take it on, for lack of room.
-  kUnavailable,  // It was not reached.
+  kUnavailable,  // It was not reached, or says that it is not there.
   kTimedOut,     // No answer in time.
   kCancelled,    // Its caller has gone.  Teaches nothing.
 };
 
 struct Answer {
   AnswerKind kind = AnswerKind::kOk;
+  // With kUnavailable: nothing was sent, as when the connection was refused.
+  // It has cost the backend nothing, so to try again costs no budget.
+  bool unreached = false;
   // Push-back: when the server expects room, or that nobody need try again.
   std::optional<Duration> retry_after{};
   bool never_retry = false;

@@ -4,14 +4,16 @@
 // brings a fraction of one, and there are retries only while more than half of
 // the tokens are there.  With the usual tenth, a backend that fails more than
 // one call in eleven for long gets no retries: load grows by a tenth at most,
-// where three attempts each would have tripled it.
+// where three attempts each would have tripled it.  What is over is forgotten:
+// all of them come back within a minute without failures.
 //
 // RetryAllowance is the absolute one: so many a minute and process, whatever
 // it calls.
 //
 // Source: [GRPC-A6] throttling of retries and hedges; [SRE2016] chapter 22, 60
 // retries per minute and process.  A minute is any minute here, not one of the
-// clock's.
+// clock's.  That tokens come back with time is ours, as in [FINAGLE], whose
+// budget grows by ten a second.
 
 #ifndef WEIR_CLIENT_RETRY_BUDGET_H_
 #define WEIR_CLIENT_RETRY_BUDGET_H_
@@ -39,30 +41,39 @@ class RetryTokens {
     bool operator==(const Config&) const = default;
   };
 
+  // In which an empty budget fills by itself.  Chosen: as long as the absolute
+  // one looks back; ten tokens so let one failure in six seconds go for
+  // nothing.
+  static constexpr Duration kRefill = std::chrono::minutes(1);
+
   // Full.  `config` must pass its check.
   explicit RetryTokens(const Config& config);
 
   void OnSuccess();
   // Returns whether a retry may follow.
-  bool OnFailure();
-  bool allows() const;
+  bool OnFailure(Instant now);
+  bool allows(Instant now) const;
 
   // Takes a token now for a second attempt that answers no failure: a hedge.
   // [GRPC-A6] lets hedges go free until they fail.
-  bool SpendForHedge();
+  bool SpendForHedge(Instant now);
 
   // Keeps the share of tokens that is left.
   void Replace(const Config& config);
 
-  double tokens() const;
+  double tokens(Instant now) const;
 
  private:
   void Add(int32_t milli);
+  // What time has brought since the last failure.
+  int32_t Earned(Instant now) const;
+  void Settle(Instant now);
 
   // Thousandths of a token.
   std::atomic<int32_t> max_;
   std::atomic<int32_t> ratio_;
   std::atomic<int32_t> tokens_;
+  std::atomic<int64_t> settled_at_{0};  // What it brought until then is in.
 };
 
 // Of one process.  Threads: any, without locks.
@@ -77,6 +88,9 @@ class RetryAllowance {
   };
 
   explicit RetryAllowance(const Config& config);
+
+  // The one of this process, of the default size: for whoever has none.
+  static std::shared_ptr<RetryAllowance> OfProcess();
 
   // Takes one if fewer than `retries` were taken in the window before `now`.
   bool Spend(Instant now);

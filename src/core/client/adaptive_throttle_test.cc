@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "weir/splitmix64.h"
 
@@ -120,6 +121,97 @@ TEST(AdaptiveThrottleTest, AReturnIsSeenAndTheOutageForgottenWithinASecond) {
   run.Forget();
   run.Play(60s);
   EXPECT_EQ(run.refused_here, 0);
+}
+
+// What is sent per second of 500 asked for, to a backend that takes what
+// `takes` says, and what it takes.
+struct Rates {
+  double sent = 0;
+  double accepted = 0;
+};
+template <typename Takes>
+Rates PlayAgainst(Takes takes, double k, Duration warm_up, Duration time) {
+  AdaptiveThrottle throttle({.k = k});
+  SplitMix64 draws(7);
+  Rates rates;
+  for (Instant now = kStart; now < kStart + warm_up + time;) {
+    // Arrivals at random, as many callers make them.
+    now += FromSeconds(-std::log(1 - ToUnit(draws.Next())) / 500);
+    if (throttle.Admit(kClass, now, draws.Next()) == Verdict::kRefuse) continue;
+    const bool accepted = takes(now);
+    throttle.Learn(kClass, accepted, now);
+    if (now < kStart + warm_up) continue;
+    rates.sent += 1 / ToSeconds(time);
+    rates.accepted += accepted / ToSeconds(time);
+  }
+  return rates;
+}
+
+// So many in each window of the clock, then none.
+auto FixedWindow(int calls, Duration window) {
+  return [=, count = 0, number = int64_t{0}](Instant now) mutable {
+    const int64_t current = now.time_since_epoch() / window;
+    if (current != number) count = 0;
+    number = current;
+    return count++ < calls;
+  };
+}
+
+// Forgetting at each window's start let 185, 253 and 260 a second through.
+TEST(AdaptiveThrottleTest, ItKeepsItsKBeforeABackendThatWorksInWindows) {
+  const auto keeps = [](const Rates& rates, double k, double most) {
+    EXPECT_NEAR(rates.accepted, 50, 1.5);
+    EXPECT_LT(rates.sent, most) << k;
+    EXPECT_GT(rates.sent, k * 49);
+  };
+  keeps(PlayAgainst(FixedWindow(50, 1s), 2, 1min, 5min), 2, 110);
+  keeps(PlayAgainst(FixedWindow(500, 10s), 2, 2min, 5min), 2, 110);
+  keeps(PlayAgainst(FixedWindow(3000, 1min), 2, 10min, 10min), 2, 110);
+  keeps(PlayAgainst(FixedWindow(50, 1s), 1.1, 1min, 5min), 1.1, 70);
+}
+
+// As the tiers of JD's collector do: the more of a window is spent, the larger
+// the share that is dropped.
+TEST(AdaptiveThrottleTest, ItKeepsItsKBeforeTiersOfAWindow) {
+  const auto tiers = [count = 0., start = kStart,
+                      draws = SplitMix64(9)](Instant now) mutable {
+    if (now > start + 1s) {
+      start = now;
+      count = 0;
+    }
+    const double used = ++count / 57;
+    const double drop = used <= .7 ? 0 : used <= .8 ? .2 : used <= 1 ? .5 : 1;
+    return ToUnit(draws.Next()) >= drop;
+  };
+  const Rates rates = PlayAgainst(tiers, 2, 1min, 5min);
+  EXPECT_NEAR(rates.accepted, 49, 1.5);
+  EXPECT_LT(rates.sent, 110);
+}
+
+// At a K as small as this a chance refusal or two must not throttle more, or
+// the backend ends up idle.
+TEST(AdaptiveThrottleTest, ABackendWithAShortQueueIsKeptBusy) {
+  const auto bucket = [room = 5., last = kStart](Instant now) mutable {
+    room = std::min(5., room + 50 * ToSeconds(now - last));
+    last = now;
+    if (room < 1) return false;
+    room -= 1;
+    return true;
+  };
+  EXPECT_GT(PlayAgainst(bucket, 1.1, 1min, 5min).accepted, 0.85 * 50);
+}
+
+TEST(AdaptiveThrottleTest, ARefusalBringsTheHistoryBackUnlessItWasLongAgo) {
+  const auto ratio_after = [](Duration calm) {
+    AdaptiveThrottle throttle{AdaptiveThrottle::Config{}};
+    for (int i = 0; i < 1000; ++i) throttle.Learn(kClass, false, kStart);
+    for (int i = 0; i < 20; ++i) throttle.Learn(kClass, true, kStart + 1ms);
+    EXPECT_EQ(throttle.Admit(kClass, kStart + calm, 0), Verdict::kPass);
+    throttle.Learn(kClass, false, kStart + calm);
+    return throttle.RefusalRatio(kClass, kStart + calm);
+  };
+  EXPECT_GT(ratio_after(300ms), 0.9);
+  EXPECT_EQ(ratio_after(1s), 0);
 }
 
 TEST(AdaptiveThrottleTest, OneFailureAtOneRequestPerSecondRefusesNone) {

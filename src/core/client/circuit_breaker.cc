@@ -22,6 +22,7 @@ std::optional<Error> CircuitBreaker::Config::Check() const {
     return Error{"`breaker.window` must lie between 100ms and 1h"};
   }
   if (least_calls < 1) return Error{"`breaker.least_calls` must be above 0"};
+  if (unreached < 1) return Error{"`breaker.unreached` must be above 0"};
   if (slow_call < Duration{}) {
     return Error{"`breaker.slow_call` must not be below 0s"};
   }
@@ -88,6 +89,13 @@ void CircuitBreaker::Finish(const Pass& pass, Result result, Duration took,
     FinishProbe(word, pass, good, now);
     return;
   }
+  if (result != Result::kUnreached) {
+    // Nothing is written while all goes well.
+    if (unreached_.load(kRelaxed) != 0) unreached_.store(0, kRelaxed);
+  } else if (unreached_.fetch_add(1, kRelaxed) + 1 >= config_.unreached) {
+    Open(word, now);
+    return;
+  }
   if (good) {
     counts_.AddGood(now);
     return;
@@ -134,6 +142,7 @@ void CircuitBreaker::Open(Word word, Instant now) {
   }
   open_for_.store(open_for, kRelaxed);
   good_probes_.store(0, kRelaxed);
+  unreached_.store(0, kRelaxed);
   for (auto& lease : leases_) lease.store(0, kRelaxed);
 }
 

@@ -161,7 +161,20 @@ TEST(CircuitBreakerTest, DoublingStopsAtTheCeiling) {
   EXPECT_EQ(breaker.opens_until() - now, 11ms);
 }
 
+TEST(CircuitBreakerTest, AHandfulThatDidNotReachItOpensItWhateverWasBefore) {
+  CircuitBreaker breaker{CircuitBreaker::Config{}};
+  for (int i = 0; i < 4000; ++i) Call(breaker, Result::kGood, kStart);
+  for (int i = 0; i < 4; ++i) Call(breaker, Result::kUnreached, kStart);
+  Call(breaker, Result::kGood, kStart);
+  for (int i = 0; i < 4; ++i) Call(breaker, Result::kUnreached, kStart);
+  EXPECT_EQ(breaker.state(kStart), State::kClosed);
+  Call(breaker, Result::kUnreached, kStart);
+  EXPECT_EQ(breaker.state(kStart), State::kOpen);
+}
+
 TEST(CircuitBreakerTest, ConfigsOutOfRangeAreNamed) {
+  EXPECT_EQ(CircuitBreaker::Config{.unreached = 0}.Check()->message,
+            "`breaker.unreached` must be above 0");
   EXPECT_FALSE(CircuitBreaker::Config{}.Check());
   EXPECT_TRUE(CircuitBreaker::Config{.failure_ratio = 0}.Check());
   EXPECT_TRUE(CircuitBreaker::Config{.probes = 17}.Check());

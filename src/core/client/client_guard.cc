@@ -149,6 +149,11 @@ void ClientGuard::Learn(const ClientCall& call, const Attempt& attempt,
       break;
     case AnswerKind::kUnavailable:
     case AnswerKind::kTimedOut:
+      if (answer.unreached) {
+        // Nobody refused it: the breaker's business alone.
+        result = Result::kUnreached;
+        break;
+      }
       if (!answer.by_weir) result = Result::kBad;
       throttle_.Learn(call.criticality, false, now);
       break;
@@ -168,7 +173,9 @@ bool ClientGuard::IsRetriable(const ClientCall& call,
     case AnswerKind::kUnavailable:
       return rules.on_unavailable;
     case AnswerKind::kRefused:
-      return rules.on_refused && (rules.untold || answer.retry_after);
+      // weir says nothing of when rather than a moment that is too soon.
+      return rules.on_refused &&
+             (rules.untold || answer.retry_after || answer.by_weir);
     case AnswerKind::kTimedOut:
       return rules.on_timed_out && call.repeatable;
     case AnswerKind::kError:
@@ -184,8 +191,9 @@ Next ClientGuard::Fail(ClientCall& call, const Answer& answer, Instant now,
                        uint64_t draw) {
   const bool retriable = IsRetriable(call, answer);
   // A refusal takes a token even when it is final: it says the same.
-  const bool failed = retriable || answer.kind == AnswerKind::kRefused;
-  const bool may = failed ? tokens_.OnFailure() : tokens_.allows();
+  const bool failed =
+      !answer.unreached && (retriable || answer.kind == AnswerKind::kRefused);
+  const bool may = failed ? tokens_.OnFailure(now) : tokens_.allows(now);
   if (call.open > 0) return {.step = Next::Step::kWait};
   Next next{.step = Next::Step::kGiveUp,
             .never_retry_above = IsOverload(answer.kind)};
@@ -216,7 +224,10 @@ Next::Why ClientGuard::Retry(ClientCall& call, const Answer& answer, bool may,
                             : rules.backoff.Wait(call.backoff_step, draw);
   at = now + wait;
   if (!policy_.deadline.Budget(call.deadline, at)) return Next::Why::kDeadline;
-  if (!may || !allowance_->Spend(now)) return Next::Why::kBudget;
+  // What was never sent has spent nothing, and costs nothing to try again.
+  if (!answer.unreached && (!may || !allowance_->Spend(now))) {
+    return Next::Why::kBudget;
+  }
   ++call.retries;
   call.backoff_step = answer.retry_after ? 0 : call.backoff_step + 1;
   return Next::Why::kNone;
@@ -231,8 +242,8 @@ bool ClientGuard::MayHedge(const ClientCall& call, Instant now) {
       breaker_.state(now) != CircuitBreaker::State::kClosed) {
     return false;
   }
-  if (!tokens_.allows() || !allowance_->Spend(now)) return false;
-  tokens_.SpendForHedge();
+  if (!tokens_.allows(now) || !allowance_->Spend(now)) return false;
+  tokens_.SpendForHedge(now);
   CountIn(hedges_);
   return true;
 }

@@ -176,7 +176,46 @@ TEST(ClientGuardTest, ARetryThatCannotBeInTimeIsNotMade) {
   ClientCall call{.deadline = kStart + 1s};
   const Next next = Try(*guard, call, Refused(1s));
   EXPECT_EQ(next.why, Why::kDeadline);
-  EXPECT_DOUBLE_EQ(guard->tokens().tokens(), 9);  // For the refusal alone.
+  EXPECT_DOUBLE_EQ(guard->tokens().tokens(kStart),
+                   9);  // For the refusal alone.
+}
+
+TEST(ClientGuardTest, WhatWasNeverSentCostsNoBudget) {
+  const auto guard = MakeGuard({}, std::make_shared<RetryAllowance>(
+                                       RetryAllowance::Config{.retries = 0}));
+  const Answer unreached{.kind = AnswerKind::kUnavailable, .unreached = true};
+  ClientCall call;
+  EXPECT_EQ(Try(*guard, call, unreached).step, Step::kRetry);
+  EXPECT_EQ(Try(*guard, call, unreached).step, Step::kRetry);
+  EXPECT_EQ(Try(*guard, call, unreached).why, Why::kAttempts);
+  EXPECT_DOUBLE_EQ(guard->tokens().tokens(kStart), 10);
+  ClientCall other;
+  EXPECT_EQ(Try(*guard, other, kUnreached).why, Why::kBudget);
+}
+
+TEST(ClientGuardTest, ABackendThatIsGoneIsLeftAloneAfterAHandfulOfCalls) {
+  const auto guard = MakeGuard();
+  const auto send = [&](const Answer& answer) {
+    ClientCall call;
+    Attempt attempt = guard->Begin(call, kStart, 0);
+    if (attempt.send) guard->End(call, attempt, answer, kStart, 0);
+    return attempt.dropped;
+  };
+  for (int i = 0; i < 4000; ++i) send({});
+  const Answer unreached{.kind = AnswerKind::kUnavailable, .unreached = true};
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(send(unreached), DropReason::kNone);
+  EXPECT_EQ(send(unreached), DropReason::kBreaker);
+  // Nobody refused anything.
+  EXPECT_EQ(guard->throttle().RefusalRatio(Criticality::kImportant, kStart), 0);
+}
+
+TEST(ClientGuardTest, WhomWeirRefusedWithoutSayingWhenComesBackByItsBackoff) {
+  const auto guard = MakeGuard();
+  ClientCall call;
+  Answer refused = Refused(std::nullopt);
+  refused.by_weir = true;
+  EXPECT_EQ(Try(*guard, call, refused, kStart, uint64_t{1} << 63).at,
+            kStart + 50ms);
 }
 
 TEST(ClientGuardTest, AnAttemptWithoutTimeLeftIsNotSent) {

@@ -56,14 +56,14 @@ TEST(ClientThreadsTest, AnAllowanceIsSpentExactly) {
 
 TEST(ClientThreadsTest, NoTokenIsLostOrMade) {
   RetryTokens tokens({.max_tokens = 1000, .token_ratio = 1});
-  for (int i = 0; i < 400; ++i) tokens.OnFailure();
+  for (int i = 0; i < 400; ++i) tokens.OnFailure(kStart);
   OnThreads([&](int) {
     for (int i = 0; i < 10'000; ++i) {
-      tokens.OnFailure();
+      tokens.OnFailure(kStart);
       tokens.OnSuccess();
     }
   });
-  EXPECT_DOUBLE_EQ(tokens.tokens(), 600);
+  EXPECT_DOUBLE_EQ(tokens.tokens(kStart), 600);
 }
 
 TEST(ClientThreadsTest, ThrottledClassIsProbedOncePerInterval) {

@@ -42,19 +42,42 @@ void RetryTokens::Add(int32_t milli) {
   } while (!tokens_.compare_exchange_weak(seen, wanted, kRelaxed));
 }
 
+int32_t RetryTokens::Earned(Instant now) const {
+  const int64_t max = max_.load(kRelaxed);
+  const int64_t left = max - tokens_.load(kRelaxed);
+  if (left <= 0) return 0;
+  const int64_t passed =
+      now.time_since_epoch().count() - settled_at_.load(kRelaxed);
+  if (passed >= kRefill.count()) return static_cast<int32_t>(left);
+  return static_cast<int32_t>(
+      std::clamp<int64_t>(passed * max / kRefill.count(), 0, left));
+}
+
+// Before tokens are taken.  A time too short for a thousandth goes on.
+void RetryTokens::Settle(Instant now) {
+  const int64_t at = now.time_since_epoch().count();
+  int64_t since = settled_at_.load(kRelaxed);
+  const int32_t earned = Earned(now);
+  const bool full = tokens_.load(kRelaxed) >= max_.load(kRelaxed);
+  if (at <= since || (earned == 0 && !full)) return;
+  if (settled_at_.compare_exchange_strong(since, at, kRelaxed)) Add(earned);
+}
+
 void RetryTokens::OnSuccess() { Add(ratio_.load(kRelaxed)); }
 
-bool RetryTokens::OnFailure() {
+bool RetryTokens::OnFailure(Instant now) {
+  Settle(now);
   Add(-kMilli);
-  return allows();
+  return allows(now);
 }
 
-bool RetryTokens::allows() const {
-  return 2 * tokens_.load(kRelaxed) > max_.load(kRelaxed);
+bool RetryTokens::allows(Instant now) const {
+  return 2 * (tokens_.load(kRelaxed) + Earned(now)) > max_.load(kRelaxed);
 }
 
-bool RetryTokens::SpendForHedge() {
-  if (!allows()) return false;
+bool RetryTokens::SpendForHedge(Instant now) {
+  if (!allows(now)) return false;
+  Settle(now);
   Add(-kMilli);
   return true;
 }
@@ -68,8 +91,8 @@ void RetryTokens::Replace(const Config& config) {
   tokens_.store(static_cast<int32_t>(left * max / old_max), kRelaxed);
 }
 
-double RetryTokens::tokens() const {
-  return static_cast<double>(tokens_.load(kRelaxed)) / kMilli;
+double RetryTokens::tokens(Instant now) const {
+  return static_cast<double>(tokens_.load(kRelaxed) + Earned(now)) / kMilli;
 }
 
 std::optional<Error> RetryAllowance::Config::Check() const {
@@ -89,6 +112,11 @@ RetryAllowance::RetryAllowance(const Config& config)
   for (int32_t i = 0; i < config.retries; ++i) {
     taken_[static_cast<size_t>(i)].store(INT64_MIN / 2, kRelaxed);
   }
+}
+
+std::shared_ptr<RetryAllowance> RetryAllowance::OfProcess() {
+  static const auto allowance = std::make_shared<RetryAllowance>(Config());
+  return allowance;
 }
 
 bool RetryAllowance::Spend(Instant now) {

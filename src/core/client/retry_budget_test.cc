@@ -13,6 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Instant kStart{1000s};
+constexpr Instant kNow = kStart;
 
 // The sequence of gRPC core's retry_throttle_test: F is a failure and whether
 // a retry may follow, S a success; then what is left.
@@ -30,34 +31,34 @@ TEST(RetryTokensTest, AgreesWithRetryThrottleTestOfGrpc) {
                         {'F', 1.8, false}, {'S', 3.4},        {'F', 2.4, true}};
   for (const Step& step : steps) {
     if (step.event == 'F') {
-      EXPECT_EQ(tokens.OnFailure(), step.may) << "left " << step.left;
+      EXPECT_EQ(tokens.OnFailure(kNow), step.may) << "left " << step.left;
     } else {
       tokens.OnSuccess();
     }
-    EXPECT_DOUBLE_EQ(tokens.tokens(), step.left);
+    EXPECT_DOUBLE_EQ(tokens.tokens(kNow), step.left);
   }
 }
 
 TEST(RetryTokensTest, AReplacementKeepsTheShareThatIsLeft) {
   RetryTokens tokens({.max_tokens = 4, .token_ratio = 1});
-  EXPECT_TRUE(tokens.OnFailure());
+  EXPECT_TRUE(tokens.OnFailure(kNow));
   tokens.Replace({.max_tokens = 10, .token_ratio = 3});
-  EXPECT_DOUBLE_EQ(tokens.tokens(), 7.5);
-  EXPECT_TRUE(tokens.OnFailure());
-  EXPECT_TRUE(tokens.OnFailure());
-  EXPECT_FALSE(tokens.OnFailure());
-  EXPECT_FALSE(tokens.OnFailure());
-  EXPECT_DOUBLE_EQ(tokens.tokens(), 3.5);
+  EXPECT_DOUBLE_EQ(tokens.tokens(kNow), 7.5);
+  EXPECT_TRUE(tokens.OnFailure(kNow));
+  EXPECT_TRUE(tokens.OnFailure(kNow));
+  EXPECT_FALSE(tokens.OnFailure(kNow));
+  EXPECT_FALSE(tokens.OnFailure(kNow));
+  EXPECT_DOUBLE_EQ(tokens.tokens(kNow), 3.5);
   tokens.OnSuccess();
-  EXPECT_TRUE(tokens.OnFailure());
-  EXPECT_FALSE(tokens.OnFailure());
+  EXPECT_TRUE(tokens.OnFailure(kNow));
+  EXPECT_FALSE(tokens.OnFailure(kNow));
 }
 
 TEST(RetryTokensTest, DigitsPastTheThirdAreDropped) {
   RetryTokens tokens({.max_tokens = 10, .token_ratio = 0.5466});
-  tokens.OnFailure();
+  tokens.OnFailure(kNow);
   tokens.OnSuccess();
-  EXPECT_DOUBLE_EQ(tokens.tokens(), 9.546);
+  EXPECT_DOUBLE_EQ(tokens.tokens(kNow), 9.546);
   EXPECT_TRUE((RetryTokens::Config{.token_ratio = 0.0009}.Check()));
   EXPECT_TRUE((RetryTokens::Config{.token_ratio = 0}.Check()));
   EXPECT_TRUE((RetryTokens::Config{.max_tokens = 0}.Check()));
@@ -67,10 +68,41 @@ TEST(RetryTokensTest, DigitsPastTheThirdAreDropped) {
 
 TEST(RetryTokensTest, AHedgeCostsATokenAlthoughNothingFailed) {
   RetryTokens tokens({.max_tokens = 4, .token_ratio = 0.1});
-  EXPECT_TRUE(tokens.SpendForHedge());
-  EXPECT_TRUE(tokens.SpendForHedge());
-  EXPECT_FALSE(tokens.SpendForHedge());
-  EXPECT_DOUBLE_EQ(tokens.tokens(), 2);
+  EXPECT_TRUE(tokens.SpendForHedge(kNow));
+  EXPECT_TRUE(tokens.SpendForHedge(kNow));
+  EXPECT_FALSE(tokens.SpendForHedge(kNow));
+  EXPECT_DOUBLE_EQ(tokens.tokens(kNow), 2);
+}
+
+TEST(RetryTokensTest, AfterAMinuteWithoutFailuresAllAreBack) {
+  RetryTokens tokens{RetryTokens::Config{}};
+  for (int i = 0; i < 100; ++i) tokens.OnFailure(kNow);
+  EXPECT_DOUBLE_EQ(tokens.tokens(kNow), 0);
+  EXPECT_DOUBLE_EQ(tokens.tokens(kNow + 15s), 2.5);
+  EXPECT_FALSE(tokens.allows(kNow + 30s));
+  EXPECT_TRUE(tokens.allows(kNow + 31s));
+  EXPECT_DOUBLE_EQ(tokens.tokens(kNow + 1h), 10);
+  EXPECT_TRUE(tokens.OnFailure(kNow + 1h));
+  EXPECT_DOUBLE_EQ(tokens.tokens(kNow + 1h), 9);
+}
+
+// Goal: what time brings does not let a backend that goes on failing be tried
+// more often.
+TEST(RetryTokensTest, WhoFailsOncePerSecondGetsNoRetries) {
+  RetryTokens tokens{RetryTokens::Config{}};
+  int retries = 0;
+  for (int i = 0; i < 3600; ++i) retries += tokens.OnFailure(kNow + i * 1s);
+  EXPECT_LE(retries, 5);
+}
+
+TEST(RetryTokensTest, FailuresOftenerThanTheClockOfTokensLoseNoTime) {
+  RetryTokens tokens{RetryTokens::Config{}};
+  for (int i = 0; i < 10; ++i) tokens.OnFailure(kNow);
+  for (int i = 1; i <= 60'000; ++i) {
+    (void)tokens.allows(kNow + i * 1ms);
+    if (i % 20'000 == 0) tokens.OnFailure(kNow + i * 1ms);
+  }
+  EXPECT_NEAR(tokens.tokens(kNow + 1min), 7, 0.01);
 }
 
 // Goal: never more than the allowance in any window, and never less than asked

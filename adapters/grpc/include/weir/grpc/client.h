@@ -59,6 +59,12 @@ struct CallResult {
   // The failure is overload below, and only the layer directly above the one
   // that refused may try again.
   bool never_retry_above = false;
+  // Of the last attempt: kept at home, and why; or it found no connection, and
+  // so nothing was sent.  Either way nothing was done, and another replica may
+  // be asked at once, at no cost to the backend.
+  DropReason dropped = DropReason::kNone;
+  bool unreached = false;
+  bool sent() const { return dropped == DropReason::kNone && !unreached; }
 };
 
 // The status for a handler to return.  Tells its caller not to try again where
@@ -70,8 +76,11 @@ class GuardedChannel {
  public:
   struct Options {
     ClientPolicy policy{};
-    // What the channels of a process share; null: this one has its own.
+    // What retries of several channels may cost together; null: what all that
+    // name none share, RetryAllowance::OfProcess().
     std::shared_ptr<RetryAllowance> allowance{};
+    // A lost connection is tried again after 100 ms to a second, where gRPC
+    // itself waits up to two minutes, unless these say otherwise.
     ::grpc::ChannelArguments arguments{};
   };
 
