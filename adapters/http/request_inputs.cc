@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstring>
 #include <limits>
+#include <tuple>
 
 #include "weir/client/wire.h"
 #include "weir/config/units.h"
@@ -40,6 +41,64 @@ int HexDigit(char c) {
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
   if (c >= 'A' && c <= 'F') return c - 'A' + 10;
   return -1;
+}
+
+// An address as it stands in x-forwarded-for, maybe with a port.
+std::optional<Address> ParseAddress(std::string_view text) {
+  if (text.starts_with('[')) {
+    text = text.substr(1, text.find(']') - 1);
+  } else if (std::count(text.begin(), text.end(), ':') == 1) {
+    text = text.substr(0, text.find(':'));
+  }
+  text = text.substr(0, text.find('%'));
+  std::array<char, INET6_ADDRSTRLEN> copy{};
+  if (text.size() >= copy.size()) return std::nullopt;
+  std::memcpy(copy.data(), text.data(), text.size());
+  std::array<uint8_t, 4> four;
+  if (inet_pton(AF_INET, copy.data(), four.data()) == 1) return MapIPv4(four);
+  Address six;
+  if (inet_pton(AF_INET6, copy.data(), six.data()) == 1) return six;
+  return std::nullopt;
+}
+
+// FNV-1a, then a finalizer that lets every byte reach every bit.
+// Source: [FNV], [MURMUR3] fmix64.
+uint64_t HashBytes(std::string_view bytes) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : bytes) {
+    hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3;
+  }
+  hash = (hash ^ (hash >> 33)) * 0xff51afd7ed558ccd;
+  hash = (hash ^ (hash >> 33)) * 0xc4ceb9fe1a85ec53;
+  hash ^= hash >> 33;
+  return hash == 0 ? 1 : hash;
+}
+
+// The client that comes from an IPv6 address: its /64, or the IPv4 address that
+// it stands for.
+uint64_t HashAddress(const Address& address) {
+  constexpr std::array<uint8_t, 12> kMapped{0, 0, 0, 0, 0,    0,
+                                            0, 0, 0, 0, 0xff, 0xff};
+  std::array<char, INET_ADDRSTRLEN> v4;
+  if (std::equal(kMapped.begin(), kMapped.end(), address.begin()) &&
+      inet_ntop(AF_INET, address.data() + kMapped.size(), v4.data(),
+                v4.size()) != nullptr) {
+    return HashBytes(v4.data());
+  }
+  return HashBytes({reinterpret_cast<const char*>(address.data()), 8});
+}
+
+// nginx has addresses in bytes, too, of which none is a blank.
+constexpr std::string_view kBinaryAddress = "binary_remote_addr";
+
+uint64_t HashClientFrom(const Source& source, std::string_view value) {
+  if (source.kind == Source::Kind::kVariable && source.key == kBinaryAddress &&
+      value.size() == std::tuple_size_v<Address>) {
+    Address address;
+    std::copy(value.begin(), value.end(), address.begin());
+    return HashAddress(address);
+  }
+  return HashClient(value);
 }
 
 // A percent-decoded value, in place of an allocation.
@@ -77,7 +136,8 @@ std::optional<T> First(const Source& source, bool trusted,
                        Properties& properties, Parse parse) {
   if (source.kind == Source::Kind::kVariable) {
     const auto value = properties.Variable(source.key);
-    return value ? parse(text::Trim(*value)) : std::nullopt;
+    if (!value) return std::nullopt;
+    return parse(source.key == kBinaryAddress ? *value : text::Trim(*value));
   }
   if (!trusted) return std::nullopt;
   const bool baggage = source.kind == Source::Kind::kBaggage;
@@ -110,23 +170,6 @@ std::optional<T> FirstOf(const std::vector<Source>& sources, bool trusted,
 
 constexpr std::string_view kForwardedFor = "x-forwarded-for";
 
-// An address as it stands in x-forwarded-for, maybe with a port.
-std::optional<Address> ParseAddress(std::string_view text) {
-  if (text.starts_with('[')) {
-    text = text.substr(1, text.find(']') - 1);
-  } else if (std::count(text.begin(), text.end(), ':') == 1) {
-    text = text.substr(0, text.find(':'));
-  }
-  std::array<char, INET6_ADDRSTRLEN> copy{};
-  if (text.size() >= copy.size()) return std::nullopt;
-  std::memcpy(copy.data(), text.data(), text.size());
-  std::array<uint8_t, 4> four;
-  if (inet_pton(AF_INET, copy.data(), four.data()) == 1) return MapIPv4(four);
-  Address six;
-  if (inet_pton(AF_INET6, copy.data(), six.data()) == 1) return six;
-  return std::nullopt;
-}
-
 // Each proxy adds whom it got the request from at the end, so the last address
 // that is no proxy of ours is the client; when all are ours, the first.
 std::optional<std::string_view> ForwardedFor(const Policy& policy,
@@ -151,9 +194,9 @@ std::optional<std::string_view> ForwardedFor(const Policy& policy,
   return client;
 }
 
-// The hash of a client key.
-std::optional<uint64_t> ParseClient(std::string_view key) {
-  const uint64_t hash = HashClient(key);
+std::optional<uint64_t> ParseClient(const Source& source,
+                                    std::string_view key) {
+  const uint64_t hash = HashClientFrom(source, key);
   return hash == 0 ? std::nullopt : std::optional<uint64_t>(hash);
 }
 
@@ -164,9 +207,11 @@ std::optional<uint64_t> ReadClient(const Policy& policy, bool trusted,
     if (source.kind == Source::Kind::kHeader && source.key == kForwardedFor) {
       const auto address =
           trusted ? ForwardedFor(policy, properties) : std::nullopt;
-      if (address) client = ParseClient(*address);
+      if (address) client = ParseClient(source, *address);
     } else {
-      client = First<uint64_t>(source, trusted, properties, ParseClient);
+      client = First<uint64_t>(
+          source, trusted, properties,
+          [&](std::string_view key) { return ParseClient(source, key); });
     }
     if (client) return client;
   }
@@ -321,16 +366,10 @@ BudgetText PrintBudget(std::string_view name, Duration budget) {
 
 uint64_t HashClient(std::string_view key) {
   if (key.empty()) return 0;
-  // FNV-1a, then a finalizer that lets every byte reach every bit.
-  // Source: [FNV], [MURMUR3] fmix64.
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : key) {
-    hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3;
+  if (key.find(':') != std::string_view::npos) {
+    if (const auto address = ParseAddress(key)) return HashAddress(*address);
   }
-  hash = (hash ^ (hash >> 33)) * 0xff51afd7ed558ccd;
-  hash = (hash ^ (hash >> 33)) * 0xc4ceb9fe1a85ec53;
-  hash ^= hash >> 33;
-  return hash == 0 ? 1 : hash;
+  return HashBytes(key);
 }
 
 }  // namespace weir::http

@@ -345,6 +345,36 @@ TEST(BudgetTest, AHeadersNameSaysHowItIsWritten) {
   EXPECT_EQ(ParseBudget("x-timeout", "inf"), std::nullopt);
 }
 
+TEST(ReadRequestTest, AnIPv6ClientIsItsSlash64) {
+  for (const char* same : {"2001:db8:1:2::1", "2001:DB8:1:2:ffff::9",
+                           "2001:0db8:0001:0002:0000:0000:0000:0001"}) {
+    EXPECT_EQ(HashClient(same), HashClient("2001:db8:1:2::")) << same;
+  }
+  EXPECT_NE(HashClient("2001:db8:1:3::1"), HashClient("2001:db8:1:2::1"));
+  EXPECT_EQ(HashClient("fe80::1%eth0"), HashClient("fe80::2"));
+  EXPECT_EQ(HashClient("::ffff:192.0.2.1"), HashClient("192.0.2.1"));
+  EXPECT_NE(HashClient("::ffff:192.0.2.1"), HashClient("::ffff:192.0.2.2"));
+  EXPECT_EQ(HashClient("[2001:db8:1:2::1]:443"), HashClient("2001:db8:1:2::2"));
+  EXPECT_EQ(HashClient("192.0.2.1:5678"), HashClient("192.0.2.1"));
+  EXPECT_NE(HashClient("user:1"), HashClient("user:2"));
+}
+
+TEST(ReadRequestTest, AnAddressInBytesIsReadAsOne) {
+  Policy policy = MakePolicy();
+  policy.client_from = {Variable("binary_remote_addr")};
+  const auto client = [&](std::string bytes) {
+    return Read(policy,
+                FakeProperties().WithVariable("binary_remote_addr", bytes))
+        .client;
+  };
+  const std::string net("\x20\x01\x0d\xb8\0\1\0\2", 8);
+  EXPECT_EQ(client(net + "12345678"), client(net + "87654321"));
+  EXPECT_EQ(client(net + "12345678"), HashClient("2001:db8:1:2::1"));
+  // Neither byte is a blank to cut off.
+  EXPECT_NE(client(std::string("\x0a\0\0\x20", 4)),
+            client(std::string("\x0a\0\0\x09", 4)));
+}
+
 TEST(ClientTest, HashesAreStableAndNeverZero) {
   // Workers of two versions share a region, so the values may not change.
   EXPECT_EQ(HashClient("a"), HashClient("a"));

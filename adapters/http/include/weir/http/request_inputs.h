@@ -92,7 +92,9 @@ struct BudgetText {
 };
 BudgetText PrintBudget(std::string_view name, Duration budget);
 
-// A stable, never 0 hash of a client key; 0 when it is empty.
+// A stable, never 0 hash of a client key; 0 when it is empty.  A key that is an
+// IPv6 address, as text, counts as its /64: whoever has one has all of it.  The
+// port of an address does not count.
 uint64_t HashClient(std::string_view key);
 
 }  // namespace weir::http
