@@ -4,6 +4,7 @@
 #include <atomic>
 #include <bit>
 #include <boost/asio.hpp>
+#include <cassert>
 #include <condition_variable>
 #include <mutex>
 #include <optional>
@@ -324,13 +325,31 @@ class Server::Impl {
     return config_.guard == nullptr && !dropper_.Admit(peer.link, now);
   }
 
+  // What a message asks for: as the policy says, but for what it says itself.
+  Request Ask(LoopPeer& peer, const Inbox::Frame& frame, Instant now) const {
+    const Policy& policy = config_.guard->policy();
+    Request request;
+    if (config_.resource) {
+      request.resource = config_.resource(peer, frame.payload);
+    }
+    const Resource& resource = policy.resources[request.resource];
+    request.criticality = resource.criticality;
+    request.arrived = now;
+    request.behind = dropper_.Behind(peer.link);
+    request.deadline = now - request.behind +
+                       std::min(resource.deadline.value_or(policy.deadline),
+                                policy.deadline_ceiling);
+    if (!config_.classify) return request;
+    [[maybe_unused]] const uint16_t asked_for = request.resource;
+    config_.classify(peer, frame.payload, request);
+    assert(request.resource == asked_for && "ServerConfig::resource says it");
+    return request;
+  }
+
   // Returns whether the guard let it run.
   bool Guarded(LoopPeer& peer, const Inbox::Frame& frame, Instant& now) {
     now = host::MonotonicClock::Now();
-    Request request;
-    request.arrived = now;
-    request.behind = dropper_.Behind(peer.link);
-    if (config_.classify) config_.classify(peer, frame.payload, request);
+    const Request request = Ask(peer, frame, now);
     Admission admission = config_.guard->Admit(request, now);
     if (admission.decision.verdict != Verdict::kAdmit) {
       Refuse(peer, frame, admission.decision);
@@ -340,10 +359,8 @@ class Server::Impl {
     peer.outcome.reset();
     Execute(peer, frame, now, now);
     dropper_.Ran(peer.link, now);
-    const Outcome usual =
-        now > request.deadline ? Outcome::kTimedOut : Outcome::kOk;
     config_.guard->Finish(std::move(admission.permit),
-                          peer.outcome.value_or(usual), now);
+                          peer.outcome.value_or(Outcome::kOk), now);
     return true;
   }
 

@@ -81,9 +81,15 @@ struct ServerConfig {
   // message is answered with a Refusal (weir/stream/frame.h).  Null: none.
   // Outlives the server, and belongs to the thread of Run().
   Guard* guard = nullptr;
-  // Says what a message asks for.  `arrived` and `behind` are set: a message
-  // arrives when its turn comes, since nobody knows when the kernel got it, and
-  // its caller has waited for `behind` before that, as far as is known.
+  // Says which resource a message asks for, as the guard's policy numbers them
+  // (Policy::FindResource()); empty: the first.  The policy then says how
+  // critical it is and how long it may take.
+  std::function<uint16_t(Peer&, std::span<const std::byte>)> resource{};
+  // Says what the message itself knows better, of its client, say; it must
+  // leave `resource`.  `arrived` and `behind` are set: a message arrives when
+  // its turn comes, since nobody knows when the kernel got it, and its caller
+  // has waited for `behind` before that, as far as is known; so long ago, its
+  // deadline began.
   std::function<void(Peer&, std::span<const std::byte>, Request&)> classify{};
 };
 
@@ -112,7 +118,7 @@ class Peer {
   virtual uint64_t id() const = 0;
   // With a guard: at which level to answer this message, Decision::degrade;
   virtual uint8_t degrade() const = 0;
-  // and how it ended, unless well, or after its deadline.
+  // and how it ended, unless well.
   virtual void SetOutcome(Outcome outcome) = 0;
 
  protected:
