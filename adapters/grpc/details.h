@@ -24,7 +24,7 @@ struct Refusal {
   std::string_view reason{};  // As Name(Reason) has it; there "LIMIT".
   std::string_view service{};
   std::string resource{};
-  int64_t retry_after_ms = 0;  // Below 0: no RetryInfo, do not try again.
+  int64_t retry_after_ms = 0;  // Below 0: no RetryInfo.
 };
 
 // The ErrorInfo has the domain "weir" and the metadata "service", "resource",

@@ -116,9 +116,24 @@ TEST(ServerCallTest, OnlyWorkTeaches) {
   EXPECT_EQ(Judge(StatusCode::INTERNAL, 4ms, 0ms), Outcome::kError);
   EXPECT_EQ(Judge(StatusCode::RESOURCE_EXHAUSTED, 20ms, 10ms),
             Outcome::kIgnored);
+  EXPECT_EQ(Judge(StatusCode::UNAVAILABLE, 20ms, 10ms), Outcome::kIgnored);
   EXPECT_EQ(Judge(StatusCode::CANCELLED, 20ms, 10ms), Outcome::kCancelled);
   EXPECT_EQ(Judge(StatusCode::DEADLINE_EXCEEDED, 20ms, 10ms),
             Outcome::kTimedOut);
+}
+
+// A service that mostly answers "no such thing" has a latency all the same.
+TEST(ServerCallTest,
+     AnErrorOfTheCallersOwnIsAnAnswerUnlessItCameBeforeTheWork) {
+  using ::grpc::StatusCode;
+  for (const StatusCode code :
+       {StatusCode::NOT_FOUND, StatusCode::INVALID_ARGUMENT,
+        StatusCode::ALREADY_EXISTS, StatusCode::PERMISSION_DENIED,
+        StatusCode::FAILED_PRECONDITION, StatusCode::ABORTED,
+        StatusCode::OUT_OF_RANGE, StatusCode::UNAUTHENTICATED}) {
+    EXPECT_EQ(Judge(code, 8ms, 10ms), Outcome::kOk) << code;
+    EXPECT_EQ(Judge(code, 4ms, 10ms), Outcome::kIgnored) << code;
+  }
 }
 
 }  // namespace

@@ -160,7 +160,9 @@ uint8_t DegradeOf(const ::grpc::ServerContextBase& context) {
   const auto add = [&context](std::string_view name, std::string_view value) {
     context.AddTrailingMetadata(std::string(name), std::string(value));
   };
-  add(wire::kPushback, std::to_string(answer.pushback_ms));
+  if (answer.pushback_ms) {
+    add(wire::kPushback, std::to_string(*answer.pushback_ms));
+  }
   add(wire::kReason, reason);
   if (const auto level = guard.Level(now)) {
     add(wire::kLevel, wire::FormatLevel(*level).view());
@@ -171,7 +173,7 @@ uint8_t DegradeOf(const ::grpc::ServerContextBase& context) {
       .reason = reason,
       .service = guard.region().service(),
       .resource = guard.ResourceName(call),
-      .retry_after_ms = answer.pushback_ms,
+      .retry_after_ms = answer.pushback_ms.value_or(-1),
   };
   return {static_cast<::grpc::StatusCode>(refusal.code), refusal.message,
           EncodeStatus(refusal)};
@@ -181,11 +183,24 @@ Outcome Judge(::grpc::StatusCode code, Duration taken, Duration base_latency) {
   switch (code) {
     case ::grpc::StatusCode::OK:
       return Outcome::kOk;
+    // Answers all the same: what was wrong is the caller's own.  One that came
+    // before the work says nothing of how long that takes.
+    case ::grpc::StatusCode::INVALID_ARGUMENT:
+    case ::grpc::StatusCode::NOT_FOUND:
+    case ::grpc::StatusCode::ALREADY_EXISTS:
+    case ::grpc::StatusCode::PERMISSION_DENIED:
+    case ::grpc::StatusCode::FAILED_PRECONDITION:
+    case ::grpc::StatusCode::ABORTED:
+    case ::grpc::StatusCode::OUT_OF_RANGE:
+    case ::grpc::StatusCode::UNAUTHENTICATED:
+      return taken < base_latency / 2 ? Outcome::kIgnored : Outcome::kOk;
     case ::grpc::StatusCode::CANCELLED:
       return Outcome::kCancelled;
     case ::grpc::StatusCode::DEADLINE_EXCEEDED:
       return Outcome::kTimedOut;
+    // Whoever was asked for it has refused, or was not there.
     case ::grpc::StatusCode::RESOURCE_EXHAUSTED:
+    case ::grpc::StatusCode::UNAVAILABLE:
     case ::grpc::StatusCode::UNIMPLEMENTED:
       return Outcome::kIgnored;
     default:

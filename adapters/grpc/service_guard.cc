@@ -143,6 +143,7 @@ class ServiceGuard::Impl {
       decided = Collect(shard);
     }
     Tell(decided);
+    sleeper_.WakeFor(shard.wake.load());
   }
 
   bool Cancel(Call& call, Instant now) {
@@ -155,6 +156,7 @@ class ServiceGuard::Impl {
       decided = Collect(shard);
     }
     Tell(decided);
+    sleeper_.WakeFor(shard.wake.load());
     return true;
   }
 

@@ -225,6 +225,34 @@ TEST(ServiceGuardTest, StoppedItShedsWhatWaitsAndWhatWould) {
   EXPECT_EQ(guard->AnswerTo(third, Now()).grpc_status, http::kUnavailable);
 }
 
+int64_t Held(const ServiceGuard& guard) {
+  int64_t held = 0;
+  for (const Region::Shard& shard : guard.region().shards) {
+    held += shard.held.load();
+  }
+  return held;
+}
+
+// Nothing else wakes the thread that gives them back: the file is looked at
+// once an hour, and no call comes.
+TEST(ServiceGuardTest, APlaceThatIsSpareAfterAnEndIsGivenBackByItself) {
+  auto made =
+      ServiceGuard::Make(MakePolicy({"api"}, 3),
+                         {.shared = false, .shards = 2, .file_interval = 1h});
+  ASSERT_TRUE(made) << made.error().message;
+  const auto guard = *made;
+  const auto method = *guard->Register("/a.B/C");
+  // Often, so that the thread sleeps for sure when one of them ends.
+  for (int i = 0; i < 50; ++i) {
+    TestCall call;
+    ASSERT_FALSE(call.Ask(*guard, method));
+    guard->Finish(call, Outcome::kOk, Now());
+    const Instant patience = Now() + 20s;
+    while (Held(*guard) != 0 && Now() < patience) std::this_thread::yield();
+    ASSERT_EQ(Held(*guard), 0) << "call " << i;
+  }
+}
+
 // Goal: with many threads each call is decided once and ended once, no more run
 // at a time than may, and nothing stays.
 // Method: calls wait, are cancelled while they wait, end or are forgotten, by

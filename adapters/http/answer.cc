@@ -19,6 +19,10 @@ int64_t CeilTo(Duration d, Duration unit) {
 // Chosen: an hour.  No estimate reaches further, and it keeps sums in range.
 constexpr Duration kLongestRetryAfter = std::chrono::hours(1);
 
+// Chosen: the first backoff that callers of gRPC are usually configured with
+// is this or longer, so a shorter push-back only makes them come earlier.
+constexpr Duration kLeastPushback = std::chrono::milliseconds(100);
+
 // Whether a caller of gRPC is told that another replica may help.  One that
 // was told not to try again must not read it: many retry UNAVAILABLE whatever
 // the push-back says.
@@ -35,6 +39,12 @@ bool IsUnavailable(const Decision& decision, const Policy& policy) {
     default:
       return false;
   }
+}
+
+// Whether a caller had better go elsewhere at once than wait and come back.
+bool MayHelpElsewhere(const Decision& decision, const Policy& policy) {
+  return IsUnavailable(decision, policy) &&
+         (policy.try_elsewhere || decision.reason == Reason::kShutdown);
 }
 
 }  // namespace
@@ -59,9 +69,12 @@ Answer AnswerTo(const Decision& decision, const Policy& policy, bool expired,
   const int64_t seconds = CeilTo(wait, std::chrono::seconds(1));
   answer.retry_after_s =
       seconds + Jitter(std::max<int64_t>(seconds / 2, 1), random);
-  const int64_t ms = CeilTo(wait, std::chrono::milliseconds(1));
-  answer.pushback_ms = ms + Jitter(std::max<int64_t>(ms / 2, 1), random);
-  if (decision.never_retry) answer.pushback_ms = -1;
+  if (decision.never_retry) {
+    answer.pushback_ms = -1;
+  } else if (wait >= kLeastPushback && !MayHelpElsewhere(decision, policy)) {
+    const int64_t ms = CeilTo(wait, std::chrono::milliseconds(1));
+    answer.pushback_ms = ms + Jitter(ms / 2, random);
+  }
   return answer;
 }
 

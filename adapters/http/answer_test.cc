@@ -30,7 +30,8 @@ TEST(AnswerTest, OnlyAShortageOfThisReplicaIsUnavailableAndOnlyIfAsked) {
     Policy policy;
     policy.try_elsewhere = elsewhere;
     const Answer answer = AnswerTo(Shed(reason, 1s), policy, false, 0);
-    EXPECT_EQ(answer.pushback_ms, 1000) << Name(reason);
+    EXPECT_EQ(answer.pushback_ms.value_or(0), elsewhere ? 0 : 1000)
+        << Name(reason);
     return answer.grpc_status;
   };
   for (const Reason reason :
@@ -39,7 +40,11 @@ TEST(AnswerTest, OnlyAShortageOfThisReplicaIsUnavailableAndOnlyIfAsked) {
     EXPECT_EQ(code(reason, true), kUnavailable) << Name(reason);
   }
   for (const Reason reason : {Reason::kQuota, Reason::kTiers, Reason::kStale}) {
-    EXPECT_EQ(code(reason, true), kResourceExhausted) << Name(reason);
+    Policy policy;
+    policy.try_elsewhere = true;
+    const Answer answer = AnswerTo(Shed(reason, 1s), policy, false, 0);
+    EXPECT_EQ(answer.grpc_status, kResourceExhausted) << Name(reason);
+    EXPECT_EQ(answer.pushback_ms, 1000) << Name(reason);
   }
   // It is what the policy says, not a status of HTTP.
   Policy policy;
@@ -107,6 +112,38 @@ TEST(AnswerTest, RetryAfterIsRoundedUpToWholeSecondsOfAtLeastOne) {
   EXPECT_EQ(seconds(Duration::max()), 3600);
 }
 
+// Or it would override the backoff that the caller has of its own.
+TEST(AnswerTest, NoPushbackIsSaidRatherThanATinyOne) {
+  const Policy policy;
+  for (const Reason reason : {Reason::kDeadline, Reason::kLevel, Reason::kLimit,
+                              Reason::kSystem, Reason::kStale}) {
+    for (const Duration wait : {Duration(0), Duration(1), Duration(99ms)}) {
+      EXPECT_EQ(AnswerTo(Shed(reason, wait), policy, false, ~0u).pushback_ms,
+                std::nullopt)
+          << Name(reason);
+    }
+  }
+  EXPECT_EQ(AnswerTo(Shed(Reason::kLevel, 100ms), policy, false, 0).pushback_ms,
+            100);
+}
+
+TEST(AnswerTest, WhoGoesElsewhereNeedNotWait) {
+  Policy policy;
+  EXPECT_EQ(AnswerTo(Shed(Reason::kShutdown, 5s), policy, false, 0).pushback_ms,
+            std::nullopt);
+  EXPECT_EQ(AnswerTo(Shed(Reason::kPaused, 5s), policy, false, 0).pushback_ms,
+            5000);
+  policy.try_elsewhere = true;
+  for (const Reason reason : {Reason::kPaused, Reason::kLevel, Reason::kLimit,
+                              Reason::kSystem, Reason::kDeadline}) {
+    const Answer answer = AnswerTo(Shed(reason, 5s), policy, false, 0);
+    EXPECT_EQ(answer.grpc_status, kUnavailable) << Name(reason);
+    EXPECT_EQ(answer.pushback_ms, std::nullopt) << Name(reason);
+    // HTTP has no such difference: whoever comes back here comes later.
+    EXPECT_EQ(answer.retry_after_s, 5) << Name(reason);
+  }
+}
+
 TEST(AnswerTest, JitterAddsUpToHalf) {
   const Policy policy;
   std::set<int64_t> seconds;
@@ -115,7 +152,7 @@ TEST(AnswerTest, JitterAddsUpToHalf) {
     const Answer answer = AnswerTo(Shed(Reason::kLevel, 10s), policy, false,
                                    static_cast<uint32_t>(random));
     seconds.insert(answer.retry_after_s);
-    ms.insert(answer.pushback_ms);
+    ms.insert(answer.pushback_ms.value());
   }
   EXPECT_EQ(seconds, (std::set<int64_t>{10, 11, 12, 13, 14, 15}));
   EXPECT_EQ(*ms.begin(), 10000);

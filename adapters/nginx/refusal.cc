@@ -59,7 +59,9 @@ ngx_int_t RefuseGrpc(Context& context) {
   r->header_only = 1;
   AddHeader(r, "grpc-status", int64_t{context.answer.grpc_status});
   AddHeader(r, "grpc-message", "shed by weir");
-  AddHeader(r, "grpc-retry-pushback-ms", context.answer.pushback_ms);
+  if (context.answer.pushback_ms) {
+    AddHeader(r, wire::kPushback, *context.answer.pushback_ms);
+  }
   ngx_http_finalize_request(r, ngx_http_send_header(r));
   return NGX_DONE;
 }
@@ -82,6 +84,9 @@ ngx_int_t Refuse(Context& context) {
 
 void AddRefusalHeaders(ngx_http_request_t* r, const Context& context) {
   AddHeader(r, "weir-reason", Name(context.decision.reason));
+  // A cache that keeps errors for a while, as those of networks do, would
+  // refuse for us when there is room again.  An error page may say otherwise.
+  if (!HasHeader(r, "Cache-Control")) AddHeader(r, "Cache-Control", "no-store");
   if (context.decision.never_retry && !context.grpc) {
     AddHeader(r, wire::kPushback, "-1");
   }

@@ -204,7 +204,7 @@ class Guard {
   Admission Refuse(const Request& request, Reason reason, int64_t queued,
                    uint8_t rank, const Taken& taken);
   Admission Shed(const Request& request, Reason reason, Duration retry_after);
-  void AdviseAgainstRetry(const Request& request, Decision& decision);
+  void AdviseIfRetriesAbound(const Request& request, Decision& decision);
   bool IsPaused(const Request& request, Instant now) const;
   Duration PauseLeft(const Request& request, Instant now) const;
   // Whether a request that `stage` refuses goes on all the same, since the
@@ -288,6 +288,9 @@ class Guard {
   // Measuring.
   void CountArrival(const Request& request, Instant now);
   void OpenShardRound(uint64_t round);
+  // The same for one that a stage before the level refuses: it is no demand on
+  // the limit, but tells how many try again.
+  void CountEarlyArrival(const Request& request, Instant now);
   void Sample(const Permit::Data& permit, Instant now);
   void SampleLost(const Permit::Data& permit, Instant now);
   void StepAfterAnswer(int64_t answers, Instant now);
@@ -377,6 +380,7 @@ class Guard {
   int64_t budget_us_ = 0;
   int64_t retries_ = 0;
   int64_t refused_ = 0;
+  int64_t early_arrivals_ = 0;  // Refused by a stage before the level.
   int64_t calm_ = 0;
   int64_t calm_ns_ = 0;
   int64_t calm_deviation_ppm_ = 0;

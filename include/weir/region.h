@@ -163,8 +163,9 @@ struct Region {
   // Taken out by whoever steps the law.
   struct alignas(kLine) Pending {
     Shared<int64_t> arrivals;
-    Shared<int64_t> retries;  // Of those.
-    Shared<int64_t> refused;  // Requests that left for want of a place.
+    Shared<int64_t> early_arrivals;  // Refused before the level.
+    Shared<int64_t> retries;         // Of both.
+    Shared<int64_t> refused;         // Requests that left for want of a place.
     Shared<int64_t> budgets;
     Shared<int64_t> budget_us;
     Shared<int64_t> calm;

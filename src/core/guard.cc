@@ -31,6 +31,14 @@ ClassCounter ShadowCounter(Stage stage) {
       Index(Stage::kSwitch));
 }
 
+// Refused for want of room, by whatever sign; not since the caller has had its
+// share, is too late or too far behind.
+bool IsShortage(Reason reason) {
+  return reason == Reason::kDeadline || reason == Reason::kTiers ||
+         reason == Reason::kSystem || reason == Reason::kLevel ||
+         reason == Reason::kLimit;
+}
+
 ClassCounter FinishedCounter(Outcome outcome) {
   return static_cast<ClassCounter>(
       static_cast<size_t>(ClassCounter::finished_ok_total) + Index(outcome));
@@ -201,7 +209,12 @@ Admission Guard::DecideStaged(const Request& request, Waiter* waiter,
   Taken taken;
   if (const auto refusal = PassStages(request, taken, now)) {
     GiveBack(request, taken);
-    return Shed(request, refusal->reason, refusal->retry_after);
+    Admission shed = Shed(request, refusal->reason, refusal->retry_after);
+    if (IsShortage(refusal->reason)) {
+      CountEarlyArrival(request, now);
+      AdviseIfRetriesAbound(request, shed.decision);
+    }
+    return shed;
   }
   const Resource& resource = policy_->resources[request.resource];
   return DecideByCapacity(request, waiter,
@@ -352,11 +365,7 @@ Admission Guard::Refuse(const Request& request, Reason reason, int64_t queued,
     ++refused_;
   }
   Admission shed = Shed(request, reason, RetryAfter(reason, queued));
-  const bool short_of_room =
-      reason == Reason::kLevel || reason == Reason::kLimit;
-  if (short_of_room && region_.flags.retries_abound.load(kRelaxed) != 0) {
-    AdviseAgainstRetry(request, shed.decision);
-  }
+  if (IsShortage(reason)) AdviseIfRetriesAbound(request, shed.decision);
   return shed;
 }
 

@@ -112,6 +112,45 @@ TEST_F(GuardClientsTest, TheShedAreToldNotToRetryOnceRetriesAbound) {
   EXPECT_FALSE(Ask(0, 1, now).never_retry);
 }
 
+// Nothing reaches the limit, and yet the retries are seen.
+TEST_F(GuardClientsTest, RetriesThatAStageBeforeTheLimitRefusesAbound) {
+  policy_.system.qps = 1;
+  Start();
+  Instant now = kStart;
+  Decision told;
+  for (int i = 0; i < 800; ++i, now += milliseconds(5)) {
+    told = Ask(0, i % 2 ? 1 : 0, now);
+    FinishAll(now);
+  }
+  EXPECT_EQ(told.reason, Reason::kSystem);
+  EXPECT_TRUE(told.never_retry);
+  EXPECT_GT(Read(**region_)[Gauge::retry_ratio], .3);
+}
+
+TEST_F(GuardClientsTest, WhoseDeadlineIsTooNearIsToldNotToRetryEither) {
+  Instant now = kStart;
+  for (int i = 0; i < 100; ++i) {  // What a request takes.
+    Ask(0, 0, now);
+    now += milliseconds(100);
+    FinishAll(now);
+  }
+  while (Ask(0, 0, now).verdict == Verdict::kAdmit) {
+  }
+  (*region_)->flags.retries_abound.store(1);
+  const auto ask = [&](Instant deadline) {
+    Waiter& waiter = waiters_.emplace_back();
+    return guard_->Admit({.arrived = now, .deadline = deadline}, waiter, now)
+        .decision;
+  };
+  const Decision near = ask(now + milliseconds(20));
+  EXPECT_EQ(near.reason, Reason::kDeadline);
+  EXPECT_TRUE(near.never_retry);
+  // One that has passed needs no advice.
+  const Decision late = ask(now);
+  EXPECT_EQ(late.reason, Reason::kDeadline);
+  EXPECT_FALSE(late.never_retry);
+}
+
 TEST_F(GuardClientsTest, AClientBeyondItsQuotaIsRefusedAndNobodyElse) {
   policy_.limit_floor = policy_.limit_ceiling = 100;
   policy_.client_quota = ClientQuotas::Config{.calls = 3};

@@ -118,7 +118,10 @@ bool Guard::IsOverloaded() const {
 }
 
 Duration Guard::RetryAfter(Reason reason, int64_t queued) const {
-  if (reason != Reason::kLevel && reason != Reason::kLimit) return Duration(0);
+  if (reason != Reason::kDeadline && reason != Reason::kLevel &&
+      reason != Reason::kLimit) {
+    return Duration(0);
+  }
   const Region::Published& law = region_.published;
   return RetryAfterFor(queued, law.capacity.load(kRelaxed),
                        law.demand.load(kRelaxed));
@@ -147,6 +150,12 @@ void Guard::CountArrival(const Request& request, Instant now) {
 
 Duration Guard::LeastStep() const {
   return std::max(kLeastStep, Members() * 4 * kShardRead);
+}
+
+void Guard::CountEarlyArrival(const Request& request, Instant now) {
+  ++early_arrivals_;
+  if (request.attempt > 0) ++retries_;
+  if (now - last_step_ >= kDemandInterval) StepLaw(now);
 }
 
 void Guard::MarkUnbound() {
@@ -244,6 +253,7 @@ void Guard::FlushPending() {
   Give(pending.arrivals, arrivals_);
   Give(pending.retries, retries_);
   Give(pending.refused, refused_);
+  Give(pending.early_arrivals, early_arrivals_);
   Give(pending.budgets, budgets_);
   Give(pending.budget_us, budget_us_);
   Give(pending.calm, calm_);
@@ -279,7 +289,9 @@ LawInput Guard::GatherInput(const LimitLaw& law) const {
 // For the holder of the turn.
 void Guard::StepRetries(int64_t arrivals, Instant now) {
   RetryShare& retries = region_.law.retries;
-  retries.Add(arrivals, Take(region_.pending.retries), now);
+  Region::Pending& pending = region_.pending;
+  retries.Add(arrivals + Take(pending.early_arrivals), Take(pending.retries),
+              now);
   region_.flags.retry_ratio.store(retries.share(), kRelaxed);
   const bool before = region_.flags.retries_abound.load(kRelaxed) != 0;
   if (before != retries.abound()) {
@@ -288,7 +300,12 @@ void Guard::StepRetries(int64_t arrivals, Instant now) {
 }
 
 // Who only knows Retry-After gets the longest.
-void Guard::AdviseAgainstRetry(const Request& request, Decision& decision) {
+void Guard::AdviseIfRetriesAbound(const Request& request, Decision& decision) {
+  // Who is too late cannot try again in any case.
+  if (region_.flags.retries_abound.load(kRelaxed) == 0 ||
+      now_ >= request.deadline) {
+    return;
+  }
   decision.never_retry = true;
   decision.retry_after =
       std::max(decision.retry_after, FromSeconds(kLongestRetry));

@@ -4,6 +4,7 @@
 #define WEIR_HTTP_ANSWER_H_
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "weir/decision.h"
@@ -21,7 +22,8 @@ struct Answer {
   int status = 503;           // 503 or 429 as the policy says; 504.
   int64_t retry_after_s = 0;  // Retry-After; 0: do not send it.
   int grpc_status = kResourceExhausted;
-  int64_t pushback_ms = 0;  // grpc-retry-pushback-ms; -1: do not try again.
+  // grpc-retry-pushback-ms; -1: do not try again; nothing: do not send it.
+  std::optional<int64_t> pushback_ms{};
 };
 
 // The answer to a decision whose verdict is kShed.
@@ -29,13 +31,20 @@ struct Answer {
 //   reason               status    Retry-After   gRPC                 pushback
 //   deadline, expired    504       none          DEADLINE_EXCEEDED    -1
 //   deadline, too near   policy's  yes           RESOURCE_EXHAUSTED   yes
-//   paused, shutdown     503       yes           UNAVAILABLE          yes
+//   paused               503       yes           UNAVAILABLE          yes
+//   shutdown             503       yes           UNAVAILABLE          none
 //   quota                429       yes           RESOURCE_EXHAUSTED   yes
 //   stale, tiers         policy's  yes           RESOURCE_EXHAUSTED   yes
 //   level, limit,        policy's  yes           RESOURCE_EXHAUSTED,  yes
 //   system                                       or see below
 //
 // A decision with `never_retry` has pushback -1, whatever its reason.
+//
+// A push-back overrides the caller's own backoff, so there is none where this
+// server knows nothing better: when it would be under 100 ms, which is to say
+// "at once", and a caller that backs off from a second would spend all of its
+// attempts in ten milliseconds; and when another replica may help, since a
+// caller waits before it goes there, too.
 //
 // `expired`: the deadline had passed when it was decided.  UNAVAILABLE tells a
 // client that another replica may help, and replicas of an overloaded service
