@@ -61,7 +61,8 @@ class FairUsage {
   double Usage(uint64_t client, Instant now) const;
 
   bool IsKnown(uint64_t client, Instant now) const;
-  // What a client that is known has used, on average; 0 while nobody is.
+  // What a client that is known has used: the harmonic mean, so that a few
+  // heavy ones are not what is typical; 0 while nobody is known.
   double TypicalUsage(Instant now) const;
 
  private:
@@ -83,10 +84,11 @@ class FairUsage {
   std::array<Set, kSets> sets_{};
   std::array<std::array<DecayingCount, kCells>, kRows> cells_{};
   DecayingCount strangers_;
-  // Of those who are known: what they used together, and the mean of 1 / usage
-  // over their requests, which is clients by requests.
+  // Of those who are known: what they used together, and the means of 1 / usage
+  // and of its square over their requests, n / sum(u) and sum(1 / u) / sum(u).
   DecayingCount known_;
   std::atomic<float> inverse_usage_{1};
+  std::atomic<float> inverse_square_{1};
 };
 
 }  // namespace weir

@@ -113,10 +113,14 @@ void FairUsage::NoteKnown(uint64_t client, Instant now) {
   const auto at = static_cast<uint64_t>(now.time_since_epoch().count());
   if (Mix64(client ^ at) % kSample != 0) return;
   known_.Add(kSample, now);
-  const float mean = inverse_usage_.load(kRelaxed);
   const auto inverse =
       static_cast<float>(1 / std::max(1., Sketched(client, now)));
-  inverse_usage_.store(mean + (inverse - mean) / kMeanMemory, kRelaxed);
+  const auto move = [](std::atomic<float>& mean, float to) {
+    const float from = mean.load(kRelaxed);
+    mean.store(from + (to - from) / kMeanMemory, kRelaxed);
+  };
+  move(inverse_usage_, inverse);
+  move(inverse_square_, inverse * inverse);
 }
 
 bool FairUsage::IsKnown(uint64_t client, Instant now) const {
@@ -124,13 +128,14 @@ bool FairUsage::IsKnown(uint64_t client, Instant now) const {
 }
 
 double FairUsage::TypicalUsage(Instant now) const {
-  return known_.Get(now) < 1 ? 0 : 1 / inverse_usage_.load(kRelaxed);
+  if (known_.Get(now) < 1) return 0;
+  return inverse_usage_.load(kRelaxed) / inverse_square_.load(kRelaxed);
 }
 
 double FairUsage::StrangersUsage(Instant now) const {
   const double typical = TypicalUsage(now);
   if (typical == 0) return 0;
-  const double clients = known_.Get(now) / typical;
+  const double clients = known_.Get(now) * inverse_usage_.load(kRelaxed);
   return std::max(
       typical, strangers_.Get(now) / std::max(1., clients / kKnownPerStranger));
 }

@@ -119,6 +119,19 @@ TEST(FairUsageTest, ANameThatBecomesKnownStartsWhereTheTypicalClientIs) {
   EXPECT_NEAR(usage->Usage(7, now), typical, 1);
 }
 
+TEST(FairUsageTest, AFewHeavyClientsAreNotTypical) {
+  const auto usage = std::make_unique<FairUsage>();
+  Instant now = kStart;
+  for (int i = 0; i < 20'000; ++i, now += milliseconds(1)) {
+    usage->Add(7, now);
+    usage->Add(8, now);
+    // Fifty who ask four times a second each.
+    if (i % 5 == 0) usage->Add(1000 + static_cast<uint64_t>(i / 5 % 50), now);
+  }
+  EXPECT_GT(usage->Usage(7, now), 900);
+  EXPECT_LT(usage->TypicalUsage(now), 8);
+}
+
 // Otherwise a heavy client that is known would keep out all who come for the
 // first time.
 TEST(FairUsageTest, StrangersAreWorthAnEighthOfThoseWhoAreKnown) {
