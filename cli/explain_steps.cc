@@ -79,6 +79,19 @@ class Walk {
     }
   }
 
+  // As Guard decides it, drills aside.
+  uint8_t Degrade() const {
+    if (!row_ || resource_.degrade.empty() ||
+        resource_.stages[Index(Stage::kSwitch)] != StageMode::kEnforce) {
+      return 0;
+    }
+    const auto& row = snapshot_->resources[*row_];
+    const bool by_hand = row.by_hand.action == Switch::Action::kDegrade &&
+                         row.by_hand.ActiveAt(now_);
+    return std::min(by_hand ? row.by_hand.level : row.level,
+                    static_cast<uint8_t>(resource_.degrade.size()));
+  }
+
  private:
   Finding LookAtSwitch() const {
     if (row_ ? snapshot_->resources[*row_].paused : resource_.paused) {
@@ -87,6 +100,12 @@ class Walk {
     }
     if (row_ && snapshot_->resources[*row_].by_hand.ActiveAt(now_)) {
       return LookAtHand(snapshot_->resources[*row_].by_hand);
+    }
+    if (Degrade() > 0) {
+      return {Effect::kPasses,
+              fmt::format("not paused; the overload set degrade level {}",
+                          Degrade()),
+              {}};
     }
     return {Effect::kPasses, "the resource is not paused", {}};
   }
@@ -355,8 +374,13 @@ constexpr std::array<std::string_view, 7> kEffectNames = {
     "passes", "admits", "waits", "REFUSES", "would refuse", "-", "depends"};
 
 std::string Answer(const Policy& policy, const Explanation& e) {
-  if (e.verdict == Verdict::kQueue) return "it waits for its turn";
-  if (e.verdict == Verdict::kAdmit) return "it runs";
+  const std::string cheaper =
+      e.degrade > 0
+          ? fmt::format(", answered at degrade level {} of {}", e.degrade,
+                        policy.resources[e.request.resource].degrade.size())
+          : "";
+  if (e.verdict == Verdict::kQueue) return "it waits for its turn" + cheaper;
+  if (e.verdict == Verdict::kAdmit) return "it runs" + cheaper;
   const Stage stage = *e.decided_by;
   const bool expired = stage == Stage::kDeadline;
   const int status = expired                   ? 504
@@ -382,6 +406,7 @@ Explanation Explain(const Policy& policy, const Request& request,
   Explanation out;
   out.request = request;
   const Walk walk(policy, request, region, now, wall);
+  out.degrade = walk.Degrade();
   const StageModes& modes = policy.resources[request.resource].stages;
   for (size_t i = 0; i < kStages; ++i) {
     const auto stage = static_cast<Stage>(i);
@@ -407,6 +432,9 @@ Explanation Explain(const Policy& policy, const Request& request,
     }
     out.steps.push_back(
         {stage, modes[i], finding.effect, std::move(finding.why)});
+  }
+  if (out.verdict == Verdict::kShed || out.decided_by == Stage::kExempt) {
+    out.degrade = 0;
   }
   return out;
 }
@@ -444,6 +472,7 @@ std::string RenderJson(const Policy& policy, const Explanation& e) {
       {"verdict", Name(e.verdict)},
       {"decided_by", nullptr},
       {"retry_after_s", nullptr},
+      {"degrade", e.degrade},
       {"stages", std::move(stages)}};
   if (e.decided_by) out["decided_by"] = Name(*e.decided_by);
   if (e.retry_after > Duration::zero() && e.retry_after != Quota::kForEver) {

@@ -4,6 +4,7 @@
 #define WEIR_CLI_EXPLAIN_STEPS_H_
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -40,6 +41,8 @@ struct Explanation {
   Verdict verdict = Verdict::kAdmit;
   std::optional<Stage> decided_by;  // Nothing: all passed.
   Duration retry_after{};
+  // At which degrade level it is answered; 0: in full.
+  uint8_t degrade = 0;
 };
 
 // Walks the stages for `request`, with what `region` says, or, without one, as

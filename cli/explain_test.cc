@@ -147,6 +147,24 @@ TEST_F(ExplainTest, WhatAnOperatorSetByHandIsToldWithItsEnd) {
             "an operator set degrade level 2, for good");
 }
 
+TEST_F(ExplainTest, WhatAnOverloadMakesCheaperIsTold) {
+  policy_.resources[1].degrade = {{}, {}};
+  Start();
+  (*region_)->resources[1].level.store(1);
+  Explanation e = Tell();
+  EXPECT_EQ(Of(e, Stage::kSwitch).why,
+            "not paused; the overload set degrade level 1");
+  EXPECT_NE(RenderText(policy_, e)
+                .find("answer: it runs, answered at degrade level 1 of 2"),
+            std::string::npos);
+  EXPECT_EQ(nlohmann::json::parse(RenderJson(policy_, e))["degrade"], 1);
+  // An operator's word stands above it.
+  (*region_)->resources[1].by_hand.store(
+      Switch{.action = Switch::Action::kDegrade, .level = 2}.Pack());
+  EXPECT_EQ(Tell().degrade, 2);
+  EXPECT_EQ(Tell(false).degrade, 0);
+}
+
 TEST_F(ExplainTest, AFullServiceLetsItWait) {
   Start();
   Admission first = Ask();

@@ -119,7 +119,7 @@ class Planner {
 std::optional<Error> Planner::Prepare() {
   variant_ = {.lose = options_.lose,
               .sites = options_.site_loss ? options_.sites : 0,
-              .lose_at = scenario_.length() / 3,
+              .lose_at = UsualLoss(scenario_.length()),
               .retries = options_.retries,
               .layers = options_.layers};
   if (!options_.lose_at.empty()) {

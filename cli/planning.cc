@@ -110,6 +110,10 @@ int InstancesForSites(double peak, double capacity, int sites) {
   return instances;
 }
 
+Duration UsualLoss(Duration run) {
+  return std::chrono::round<std::chrono::milliseconds>(run / 3);
+}
+
 Result<Scenario> WithInstances(const Scenario& scenario, int instances,
                                const Variant& variant) {
   Scenario out = scenario;

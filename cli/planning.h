@@ -53,6 +53,10 @@ struct Variant {
   }
 };
 
+// When instances go unless it is said: after a third of the run, on a whole
+// millisecond, so that it can be read.
+Duration UsualLoss(Duration run);
+
 // The scenario with `instances` and what `variant` says.  The load stays what
 // it was in requests per second.  An error when the scenario has what cannot
 // be told for another number of instances.

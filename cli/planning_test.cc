@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "weir/config/units.h"
 #include "weir/scenario/capacity.h"
 #include "weir/sim/algorithms.h"
 #include "weir/sim/world.h"
@@ -50,6 +51,11 @@ TEST(PlanningTest, TwoToSpareAtNineteenThousandAreSixClusters) {
   EXPECT_EQ(InstancesFor(20'001, 5'000, 0), 5);
   EXPECT_EQ(InstancesForSites(19'000, 5'000, 2), 8);
   EXPECT_EQ(InstancesForSites(19'000, 5'000, 3), 6);
+}
+
+TEST(PlanningTest, InstancesGoAtAnInstantThatCanBeRead) {
+  EXPECT_EQ(config::FormatDuration(UsualLoss(20s)), "6667ms");
+  EXPECT_EQ(config::FormatDuration(UsualLoss(30s)), "10s");
 }
 
 TEST(PlanningTest, TheSimulatorAgreesWithTheArithmetic) {
