@@ -418,8 +418,8 @@ class ServiceGuard::Impl {
 std::optional<Error> ServiceGuard::Options::Check() const {
   if (shards < 0 || static_cast<size_t>(shards) > Region::kShards) {
     return Error{"`shards` is " + std::to_string(shards) +
-                 ", but a region has 64; use 1 to 64, or 0 to have them "
-                 "chosen"};
+                 ", but a region has " + std::to_string(Region::kShards) +
+                 "; use one of them or more, or 0 to have them chosen"};
   }
   if (file_interval < kShortestInterval || file_interval > kLongestInterval) {
     return Error{

@@ -225,14 +225,6 @@ TEST(ServiceGuardTest, StoppedItShedsWhatWaitsAndWhatWould) {
   EXPECT_EQ(guard->AnswerTo(third, Now()).grpc_status, http::kUnavailable);
 }
 
-int64_t Held(const ServiceGuard& guard) {
-  int64_t held = 0;
-  for (const Region::Shard& shard : guard.region().shards) {
-    held += shard.held.load();
-  }
-  return held;
-}
-
 // Nothing else wakes the thread that gives them back: the file is looked at
 // once an hour, and no call comes.
 TEST(ServiceGuardTest, APlaceThatIsSpareAfterAnEndIsGivenBackByItself) {
@@ -248,8 +240,9 @@ TEST(ServiceGuardTest, APlaceThatIsSpareAfterAnEndIsGivenBackByItself) {
     ASSERT_FALSE(call.Ask(*guard, method));
     guard->Finish(call, Outcome::kOk, Now());
     const Instant patience = Now() + 20s;
-    while (Held(*guard) != 0 && Now() < patience) std::this_thread::yield();
-    ASSERT_EQ(Held(*guard), 0) << "call " << i;
+    while (guard->region().places.sum() != 0 && Now() < patience)
+      std::this_thread::yield();
+    ASSERT_EQ(guard->region().places.sum(), 0) << "call " << i;
   }
 }
 
@@ -378,6 +371,7 @@ TEST(ServiceGuardTest, FollowsItsPolicyFile) {
 }
 
 TEST(ServiceGuardTest, OptionsOutOfRangeAreRefusedByName) {
+  constexpr int kTooMany = static_cast<int>(Region::kShards) + 1;
   const auto refusal = [](const ServiceGuard::Options& options) {
     const auto error = options.Check();
     return error ? error->message : std::string();
@@ -385,7 +379,7 @@ TEST(ServiceGuardTest, OptionsOutOfRangeAreRefusedByName) {
   EXPECT_EQ(refusal({}), "");
   EXPECT_EQ(refusal({.shards = 64, .file_interval = 1h}), "");
   EXPECT_NE(refusal({.shards = -1}).find("`shards`"), std::string::npos);
-  EXPECT_NE(refusal({.shards = 513}).find("`shards`"), std::string::npos);
+  EXPECT_NE(refusal({.shards = kTooMany}).find("`shards`"), std::string::npos);
   for (const Duration interval :
        {Duration(0), Duration(19ms), Duration(61min)}) {
     EXPECT_NE(refusal({.file_interval = interval}).find("`file_interval`"),
@@ -395,7 +389,7 @@ TEST(ServiceGuardTest, OptionsOutOfRangeAreRefusedByName) {
   policy.service = "options";
   policy.resources.push_back({.name = "default"});
   EXPECT_FALSE(
-      ServiceGuard::Make(policy, {.shared = false, .shards = 513}).ok());
+      ServiceGuard::Make(policy, {.shared = false, .shards = kTooMany}).ok());
 }
 
 TEST(ServiceGuardTest, SaysWhyItCannotBeMade) {

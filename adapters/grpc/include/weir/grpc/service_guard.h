@@ -60,7 +60,8 @@ class ServiceGuard {
     // In shared memory, so that the service's other processes share the limit
     // and `weir top` sees it; else on the heap.
     bool shared = true;
-    int shards = 0;  // [1, 64]; 0: one for every four CPUs, at most 8.
+    int shards =
+        0;  // [1, Region::kShards]; 0: one for every four CPUs, at most 8.
     // How often the policy file is looked at.  [20 ms, 1 h].
     // Chosen: a person who saves a file waits that long without wondering.
     Duration file_interval = std::chrono::seconds(1);
