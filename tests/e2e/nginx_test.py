@@ -669,6 +669,7 @@ class AnswersTest(NginxTest):
         self.assertEqual(response.status, 503)
         self.assertEqual(response.headers.get_all("Retry-After"), ["77"])
         self.assertEqual(response.getheader("weir-reason"), "paused")
+        self.assertEqual(response.headers.get_all("Cache-Control"), ["no-store"])
         self.assertEqual(response.text, "ok\n")
 
         self.assertEqual(nginx.get("/named").status, 200)
