@@ -148,7 +148,8 @@ TEST_F(ExplainTest, WhatAnOperatorSetByHandIsToldWithItsEnd) {
 }
 
 TEST_F(ExplainTest, WhatAnOverloadMakesCheaperIsTold) {
-  policy_.resources[1].degrade = {{}, {}};
+  policy_.resources[1].degrade = {{.name = "cached", .excess = 1.1},
+                                  {.name = "short", .excess = 2}};
   Start();
   (*region_)->resources[1].level.store(1);
   Explanation e = Tell();
