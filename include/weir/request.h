@@ -36,8 +36,8 @@ struct Request {
   // Index into Policy::resources.
   uint16_t resource = 0;
   Criticality criticality = Criticality::kImportant;
-  // A stable hash of who asks, for fairness; 0 when unknown (then this request
-  // competes as if its client had asked for nothing before).
+  // A stable hash of who asks, for fairness; 0 when unknown (all of those share
+  // one usage; see weir/shed/fair_usage.h).
   uint64_t client = 0;
   // When it reached this process, on the timeline of `now`.
   Instant arrived{};
