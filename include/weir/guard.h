@@ -118,7 +118,9 @@ class Guard {
 
   // What the machine says, for the system stage of all workers.  Below zero:
   // unknown.  After kSignalsAge it is not believed any more and the arms that
-  // need it are inert: call it each second or more often.
+  // need it are inert: call it each second or more often.  It also keeps what
+  // the region says of demand and overload true while no request comes, and
+  // gives an idle worker's spare places back.
   // Chosen: a few of those intervals, so that one that is late changes nothing.
   static constexpr Duration kSignalsAge = std::chrono::seconds(3);
   struct HostReadings {
@@ -161,7 +163,8 @@ class Guard {
   friend class Permit;
   friend class Waiter;
 
-  // Sums over all shards, at about now.
+  // Sums over all workers, at about now.  What waits in a worker that free
+  // places were left to in vain, and that has not moved since, is not counted.
   struct Totals {
     int64_t held = 0;
     int64_t queued = 0;
@@ -169,6 +172,12 @@ class Guard {
     bool Has(size_t criticality) const { return waiting[criticality] > 0; }
   };
   using Rows = std::array<uint16_t, kMaxResources>;
+  // What changes when a worker with waiting requests moves.
+  struct YieldedTo {
+    int64_t oldest_ns = 0;
+    int64_t held = 0;
+    bool operator==(const YieldedTo&) const = default;
+  };
 
   Guard(std::shared_ptr<const Policy> policy, Region& region, int shard,
         const Rows& rows, Instant now);
@@ -245,6 +254,7 @@ class Guard {
   [[gnu::noinline]] void Pump(Instant now);
   bool MayGoFirst(const Totals& totals, Instant now);
   Waiter* NextToRun();
+  YieldedTo StandingOf(const Region::Shard& shard) const;
   void NoteQueueEmpty(bool backlog_dropped, Instant now);
   void PurgeExcess(Instant now);
   // The highest rank that waits in any worker, in the class `least`, which is
@@ -363,14 +373,10 @@ class Guard {
   int64_t elsewhere_ = 0;  // Inflight of the other shards, which is
   Instant elsewhere_until_ = Instant::min();  // believed until then.
   // The worker that free places are left to, and since when one is free.
-  struct YieldedTo {
-    int64_t oldest_ns = 0;
-    int64_t held = 0;
-    bool operator==(const YieldedTo&) const = default;
-  };
   YieldedTo yielding_to_;
   Instant yielding_since_ = kNever;
   bool yielded_in_vain_ = false;  // It has not moved since.
+  const Region::Shard* yielding_shard_ = nullptr;
   Instant last_step_;
   Instant last_ladders_;
 

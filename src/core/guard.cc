@@ -284,7 +284,10 @@ Admission Guard::DecideWithoutRoom(const Request& request, Waiter* waiter,
       Rank(region_.usage.Level(region_.Keyed(request.client), now),
            request.attempt > 0);
   const bool overloaded = IsOverloaded();
-  if (!MakeRoom(request, rank, overloaded, totals, now)) {
+  // While a place is free the request waits for another worker's move, not for
+  // room: if that one is stuck, it runs within three ticks.
+  const bool place_is_free = !IsAlone() && queue_.size() < slots - totals.held;
+  if (!place_is_free && !MakeRoom(request, rank, overloaded, totals, now)) {
     if (!GoesOn(request, overloaded ? Stage::kLevel : Stage::kLimit)) {
       return Refuse(request, overloaded ? Reason::kLevel : Reason::kLimit,
                     totals.queued, rank, taken);

@@ -92,7 +92,15 @@ Guard::Totals Guard::SumShards() const {
   totals.held = region_.places.sum();
   for (size_t c = 0; c < kCriticalities; ++c) {
     totals.waiting[c] = region_.queued[c].sum();
-    totals.queued += totals.waiting[c];
+  }
+  if (yielded_in_vain_ && StandingOf(*yielding_shard_) == yielding_to_) {
+    for (size_t c = 0; c < kCriticalities; ++c) {
+      totals.waiting[c] -= std::min<int64_t>(
+          totals.waiting[c], yielding_shard_->waiting[c].load(kRelaxed));
+    }
+  }
+  for (const int64_t waiting : totals.waiting) {
+    totals.queued += waiting;
   }
   return totals;
 }

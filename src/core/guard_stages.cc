@@ -13,6 +13,10 @@ namespace {
 // When to come back after the system rule refused.  Chosen: its window.
 constexpr Duration kSystemRetry = std::chrono::seconds(1);
 
+// How often an idle worker steps the law.  Chosen: as often as it is told the
+// readings.
+constexpr Duration kIdleStep = std::chrono::milliseconds(900);
+
 // Memory of the executor load, s.  Chosen: as long as the other arms look
 // back, so that a burst passes and a full executor does not.
 constexpr double kExecutorMemory = 1;
@@ -218,6 +222,14 @@ void Guard::Watch(const HostReadings& readings, Instant now) {
       readings.load < 0 ? -1 : recent_load_.Add(readings.load, now), kRelaxed);
   rates.cpu_ratio.store(readings.cpu_ratio, kRelaxed);
   rates.signals_ns.store(now.time_since_epoch().count(), kRelaxed);
+  if (left_) return;
+  // Without requests nothing else steps the law, and what it says of them would
+  // stay: demand, an overload, the level at which it shed.
+  if (now - last_step_ >= kIdleStep) StepLaw(now);
+  if (!IsOverloaded() && region_.flags.level.load(kRelaxed) != 0) {
+    region_.flags.level.store(0, kRelaxed);
+  }
+  if (inflight_ == 0) ReturnFree();
 }
 
 SystemRule::Signals Guard::SignalsAt(Instant now) const {

@@ -703,6 +703,159 @@ TEST(GuardKindsTest, RequestsThatWaitForOthersLeaveThePlacesToThoseThatDoNot) {
   }
 }
 
+// Two workers of one service, each of which ticks when it asked to be woken and
+// not before.
+class TwoWorkersTest : public ::testing::Test {
+ protected:
+  void Make(int32_t limit) {
+    policy_.service = "test";
+    policy_.limit_floor = policy_.limit_ceiling = limit;
+    policy_.resources.push_back({.name = "api"});
+    region_.emplace(policy_, kStart);
+    for (int i = 0; i < 2; ++i) {
+      const int shard = *(*region_)->ClaimShard({.pid = i + 1, .start = 1});
+      guards_[i] = std::move(*Guard::Make(std::make_shared<Policy>(policy_),
+                                          **region_, shard, kStart));
+    }
+  }
+  void Drain(Guard& guard) {
+    while (Waiter* waiter = guard.NextDecided()) {
+      if (Permit permit = waiter->TakePermit()) {
+        running_.push_back(std::move(permit));
+      }
+    }
+  }
+  // Timers of those that are not stopped.
+  void RunTo(Instant end, bool first_is_stopped = false) {
+    std::array<Instant, 2> wake{};
+    for (size_t i = 0; i < 2; ++i) wake[i] = guards_[i]->NextWake();
+    if (first_is_stopped) wake[0] = kNever;
+    while (std::min(wake[0], wake[1]) <= end) {
+      const size_t next = wake[0] <= wake[1] ? 0 : 1;
+      now_ = std::max(now_, wake[next]);
+      guards_[next]->Tick(now_);
+      Drain(*guards_[next]);
+      wake[next] = guards_[next]->NextWake();
+    }
+    now_ = end;
+  }
+  void TearDown() override {
+    running_.clear();
+    for (auto& guard : guards_) guard->Stop(now_);
+    for (auto& guard : guards_) Drain(*guard);
+    for (auto& guard : guards_) guard.reset();
+    EXPECT_EQ((*region_)->places.sum(), 0);
+  }
+
+  Policy policy_;
+  std::optional<HeapRegion> region_;
+  std::array<std::unique_ptr<Guard>, 2> guards_;
+  std::vector<Permit> running_;
+  Instant now_ = kStart;
+};
+
+// Nine long requests through one worker of two that had a short burst before.
+TEST_F(TwoWorkersTest, AnIdleWorkerLeavesItsSparePlacesToTheOther) {
+  Make(9);
+  for (int i = 0; i < 3; ++i) {
+    for (auto& guard : guards_) {
+      Admission a = guard->Admit({.arrived = now_}, now_);
+      guard->Finish(std::move(a.permit), Outcome::kOk, now_);
+    }
+  }
+  std::array<Waiter, 9> waiters;
+  for (Waiter& waiter : waiters) {
+    Admission a = guards_[1]->Admit({.arrived = now_}, waiter, now_);
+    if (a.permit) running_.push_back(std::move(a.permit));
+  }
+  RunTo(now_ + milliseconds(20));
+  EXPECT_EQ(running_.size(), 9u);
+}
+
+// The first one is stopped with all that may wait, and four of ten places.
+TEST_F(TwoWorkersTest, AStoppedWorkerThatHoldsTheQueueShedsNoOthersRequests) {
+  Make(10);
+  std::array<Waiter, 40> stuck;
+  for (int i = 0; i < 10; ++i) {
+    running_.push_back(guards_[0]->Admit({.arrived = now_}, now_).permit);
+  }
+  for (Waiter& waiter : stuck) {
+    (void)guards_[0]->Admit({.arrived = now_, .deadline = now_ + seconds(100)},
+                            waiter, now_);
+  }
+  // As if it had been stopped in there: six of its places are free, and it
+  // does not know yet.
+  (*region_)->places.Add(0, -6);
+  (*region_)->published.waiting_bound.store(guards_[0]->waiting());
+  std::array<Waiter, 20> waiters;
+  size_t ran = 0;
+  for (Waiter& waiter : waiters) {
+    now_ += milliseconds(10);
+    Admission a = guards_[1]->Admit(
+        {.arrived = now_, .deadline = now_ + seconds(1)}, waiter, now_);
+    EXPECT_NE(a.decision.verdict, Verdict::kShed);
+    const size_t before = running_.size();
+    if (a.permit) running_.push_back(std::move(a.permit));
+    RunTo(now_ + milliseconds(5), /*first_is_stopped=*/true);
+    if (running_.size() == before) continue;
+    ++ran;
+    guards_[1]->Finish(std::move(running_.back()), Outcome::kOk, now_);
+    running_.pop_back();
+    Drain(*guards_[1]);
+  }
+  EXPECT_EQ(ran, waiters.size());
+  (*region_)->places.Add(0, 6);
+}
+
+// One that has spent all its room and ends at once.
+TEST_F(TwoWorkersTest, WhoLeavesGivesItsPlacesBackThoughItsPermitsAreOut) {
+  Make(4);
+  for (int i = 0; i < 4; ++i) {
+    running_.push_back(guards_[0]->Admit({.arrived = now_}, now_).permit);
+  }
+  Waiter waits;
+  ASSERT_EQ(guards_[0]->Admit({.arrived = now_}, waits, now_).decision.verdict,
+            Verdict::kQueue);
+  guards_[0]->Leave(now_);
+  ASSERT_EQ(guards_[0]->NextDecided(), &waits);
+  EXPECT_EQ(waits.decision().reason, Reason::kShutdown);
+  EXPECT_EQ((*region_)->places.sum(), 0);
+  (*region_)->ReleaseShard(0);
+  EXPECT_EQ(*(*region_)->ClaimShard({.pid = 9, .start = 1}), 0);
+  (*region_)->places.Add(0, 2);
+  // What ends late is not the next owner's.
+  running_.clear();
+  EXPECT_EQ((*region_)->places.sum(), 2);
+  EXPECT_EQ(guards_[0]->Admit({.arrived = now_}, now_).decision.reason,
+            Reason::kShutdown);
+  EXPECT_EQ(guards_[0]->NextWake(), kNever);
+  (*region_)->places.Add(0, -2);
+}
+
+// Nothing is asked for after an overload; readers see that.
+TEST_F(TwoWorkersTest, WhatIsSaidOfDemandFadesWithoutRequests) {
+  Make(2);
+  for (int i = 0; i < 20'000; ++i) {
+    now_ += Duration(100'000);
+    Admission a = guards_[0]->Admit({.arrived = now_}, now_);
+    if (a.permit) running_.push_back(std::move(a.permit));
+    if (i % 100 == 0 && !running_.empty()) {
+      guards_[0]->Finish(std::move(running_.back()), Outcome::kOk, now_);
+      running_.pop_back();
+    }
+  }
+  running_.clear();
+  ASSERT_GT((*region_)->published.demand.load(), 1000);
+  (*region_)->flags.level.store(77);
+  for (int i = 0; i < 18; ++i) {
+    now_ += seconds(1);
+    guards_[0]->Watch({}, now_);
+  }
+  EXPECT_LT((*region_)->published.demand.load(), 10);
+  EXPECT_EQ((*region_)->flags.overloaded.load(), 0);
+  EXPECT_EQ((*region_)->flags.level.load(), 0);
+}
+
 // Goal: after any sequence of calls the books balance: what was offered was
 // admitted, shed or waits; what was admitted was finished or runs; the limit
 // is never passed.

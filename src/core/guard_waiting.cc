@@ -16,6 +16,8 @@ constexpr Duration kTick = std::chrono::milliseconds(1);
 // How often one that only keeps spare places, or is alone, does.  Chosen: they
 // are half of what was free at most, so this need not be quick.
 constexpr Duration kSpareTick = std::chrono::milliseconds(10);
+// And how often while it is alone: for one who may join.
+constexpr Duration kLoneSpareTick = std::chrono::milliseconds(100);
 // How long free places are left to requests that wait in another worker, before
 // it must be taken for stuck as long as nothing moves there.  Chosen: three
 // ticks.
@@ -145,11 +147,10 @@ bool Guard::MayGoFirst(const Totals& totals, Instant now) {
   if (IsAlone()) return true;
   const Region::Shard* const first = FirstElsewhere();
   if (first == nullptr) return true;
-  const YieldedTo to{
-      first->oldest_ns.load(kRelaxed),
-      region_.places.Of(static_cast<size_t>(first - region_.shards.data()))};
-  if (to != yielding_to_) {
+  const YieldedTo to = StandingOf(*first);
+  if (to != yielding_to_ || first != yielding_shard_) {
     yielding_to_ = to;
+    yielding_shard_ = first;
     yielding_since_ = kNever;
     yielded_in_vain_ = false;
   }
@@ -161,6 +162,12 @@ bool Guard::MayGoFirst(const Totals& totals, Instant now) {
   if (yielding_since_ == kNever) yielding_since_ = now;
   yielded_in_vain_ = now - yielding_since_ >= kYield;
   return yielded_in_vain_;
+}
+
+Guard::YieldedTo Guard::StandingOf(const Region::Shard& shard) const {
+  return {
+      shard.oldest_ns.load(kRelaxed),
+      region_.places.Of(static_cast<size_t>(&shard - region_.shards.data()))};
 }
 
 void Guard::NoteQueueEmpty(bool backlog_dropped, Instant now) {
@@ -326,8 +333,8 @@ Instant Guard::NextWake() const {
   if (!queue_.empty()) {
     return std::min(expiry, now_ + (IsAlone() ? kSpareTick : kTick));
   }
-  if (IsAlone()) return kNever;
-  return free_ + ghost_places_ > 0 ? now_ + kSpareTick : kNever;
+  if (free_ + ghost_places_ == 0) return kNever;
+  return now_ + (IsAlone() ? kLoneSpareTick : kSpareTick);
 }
 
 void Guard::Leave(Instant now) {

@@ -7,6 +7,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "weir/shared.h"
+
 namespace weir {
 
 inline constexpr auto kRelaxed = std::memory_order_relaxed;
@@ -16,7 +18,7 @@ inline void Increment(std::atomic<uint64_t>& counter) {
   counter.store(counter.load(kRelaxed) + 1, kRelaxed);
 }
 
-inline void CountUp(std::atomic<int32_t>& count, int32_t by) {
+inline void CountUp(Shared<int32_t>& count, int32_t by) {
   count.store(count.load(kRelaxed) + by, kRelaxed);
 }
 

@@ -15,6 +15,10 @@
 //
 // Source: docs/algorithms/quota.md, with the faults of the original.
 //
+// A wall clock that was ahead, and is put right, begins the window of now anew:
+// its calls may be spent twice, once.  Else nothing would count for as long as
+// the clock was ahead.
+//
 // Threads and processes: any.  All state of a kind is one atomic word, valid
 // when zeroed; nothing runs at the end of a window.  O(1), lock-free.
 
@@ -83,6 +87,8 @@ class Quota {
   void GiveBack(const Config& config, uint32_t window);
 
  private:
+  static uint64_t LatePeriods(const Config& config, const Period& period);
+
   static constexpr int kNumberBits = 24;
   static constexpr int kCallsBits = 20;
   struct Sliding {

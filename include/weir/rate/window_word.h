@@ -56,19 +56,20 @@ class WindowWord {
     uint64_t value = 0;
   };
 
-  // The word as it counts for a caller in `window`.
-  Reading Read(uint64_t window) const {
-    return Resolve(word_.load(std::memory_order_relaxed), window);
+  // The word as it counts for a caller in `window`, who is at most `late`
+  // windows behind.
+  Reading Read(uint64_t window, uint64_t late = kLate) const {
+    return Resolve(word_.load(std::memory_order_relaxed), window, late);
   }
 
   // Exchanges the value by `change(value)` unless that answers nothing.
   // Returns what was read last, before the change.  `change` may be called
   // several times.
   template <typename Change>
-  Reading Update(uint64_t window, Change change) {
+  Reading Update(uint64_t window, Change change, uint64_t late = kLate) {
     uint64_t seen = word_.load(std::memory_order_relaxed);
     while (true) {
-      const Reading reading = Resolve(seen, window);
+      const Reading reading = Resolve(seen, window, late);
       const auto value = change(reading.value);
       if (!value) return reading;
       const uint64_t next =
@@ -91,11 +92,11 @@ class WindowWord {
   void Reset() { word_.store(0, std::memory_order_relaxed); }
 
  private:
-  static Reading Resolve(uint64_t word, uint64_t window) {
+  static Reading Resolve(uint64_t word, uint64_t window, uint64_t late) {
     window &= kNumbers;
     const uint64_t stored = word >> kValueBits;
     const uint64_t behind = (stored - window) & kNumbers;
-    return behind <= kLate ? Reading{stored, word & kMost} : Reading{window, 0};
+    return behind <= late ? Reading{stored, word & kMost} : Reading{window, 0};
   }
 
   Shared<uint64_t> word_{0};

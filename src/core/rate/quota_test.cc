@@ -229,5 +229,37 @@ TEST(QuotaTest, TheLargestNumbersDoNotOverflow) {
   EXPECT_EQ(quota.Take(most, now).counted, most.calls / 2);
 }
 
+// One request came while the wall clock was eight hours ahead.
+TEST(QuotaTest, ACalendarQuotaForgetsAWallClockThatWasAhead) {
+  const Quota::Config config{
+      .calls = 2, .kind = Quota::Kind::kCalendar, .unit = Quota::Unit::kHour};
+  Quota quota;
+  const auto in = [](uint32_t hour) {
+    return Quota::Period{.number = hour, .left = std::chrono::minutes(40)};
+  };
+  EXPECT_TRUE(quota.Take(config, in(108)).admitted);
+  EXPECT_TRUE(quota.Take(config, in(108)).admitted);
+  EXPECT_FALSE(quota.Take(config, in(108)).admitted);
+  for (uint32_t hour = 100; hour < 112; ++hour) {
+    EXPECT_TRUE(quota.Take(config, in(hour)).admitted) << hour;
+    EXPECT_TRUE(quota.Take(config, in(hour)).admitted) << hour;
+    EXPECT_FALSE(quota.Take(config, in(hour)).admitted) << hour;
+  }
+}
+
+// Workers do not learn of the new day in the same moment.
+TEST(QuotaTest, AWorkerThatIsLateAtACalendarsEdgeDoesNotBeginItAnew) {
+  const Quota::Config config{.calls = 2, .kind = Quota::Kind::kCalendar};
+  Quota quota;
+  const Quota::Period next{.number = 8, .left = std::chrono::hours(24)};
+  const Quota::Period late{.number = 7, .left = std::chrono::seconds(1)};
+  int passed = 0;
+  for (int i = 0; i < 5; ++i) {
+    passed += quota.Take(config, next).admitted;
+    passed += quota.Take(config, late).admitted;
+  }
+  EXPECT_EQ(passed, 2);
+}
+
 }  // namespace
 }  // namespace weir
