@@ -49,7 +49,7 @@ class HttpClientTest(unittest.TestCase):
         self.addCleanup(nginx.stop)
         nginx.start()
         done = subprocess.run(
-            [PROGRAM, f"http://127.0.0.1:{nginx.port()}", path, str(callers), "2"],
+            [PROGRAM, f"http://127.0.0.1:{nginx.port()}", path, str(callers), "8"],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         drained(self.service)
