@@ -3,9 +3,9 @@
 // A refusal needs a proof that is fresh: that more inflight would not give more
 // throughput.  So the law is always in one of these modes:
 //
-//   search   nobody knows what more inflight would bring: nothing is shed for
-//            overload, and the limit doubles while throughput follows it, or
-//            by the clock while nothing is answered.
+//   search   nobody knows what more inflight would bring: no overload begins,
+//            and the limit doubles while throughput follows it, or by the clock
+//            while nothing was ever answered.
 //   cruise   more brings no more: L = 1.5 * X * Rb.
 //   up       half as much again for a round: is that still so?
 //   drain    less for a while: what does one request take by itself?  Also
@@ -22,7 +22,7 @@
 //   search, cruise, known --answers in vain--> drain --less does as much-->
 //   cruise, else --> search
 //
-// X is the throughput of good answers measured while requests wait, Rb the base
+// X is the throughput of answers measured while requests wait, Rb the base
 // latency: what one request takes when no queueing of ours is in it.  While
 // requests wait, inflight equals L, so latency is L / X whatever L is (Little)
 // and says nothing about the base; only moving L does.
@@ -34,8 +34,9 @@
 // Step() is called a few times a round and not for each request.
 //
 // Must hold after each call (CheckInvariants): floor <= limit <= ceiling; X,
-// Rb, cv2 and E finite and not negative; an overload only where the limit was
-// proved or is known; a round never opens before the one it follows.
+// Rb, cv2 and E finite and not negative.  An overload begins only where the
+// limit was proved or is known (Demand::Follow); a search does not end one.  A
+// round never opens before the one that it follows.
 //
 // Source: docs/algorithms/law.md, which has the derivation and what each part
 // buys.  Symbols there: L limit, X capacity, R_b base_latency, cv2 variation,

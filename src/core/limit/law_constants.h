@@ -1,5 +1,5 @@
 // The constants of the law.  Source: docs/algorithms/law.md, "Constants", which
-// tells why each has its value and what halving and doubling it does.
+// tells why each has its value.
 
 #ifndef WEIR_CORE_LIMIT_LAW_CONSTANTS_H_
 #define WEIR_CORE_LIMIT_LAW_CONSTANTS_H_
@@ -16,7 +16,7 @@ inline constexpr double kSamples = 64;
 // While searching, an estimate need not be that good.
 inline constexpr double kStartSamples = 32;
 // A slow service is judged by as few, once the round has lasted kLongRound
-// budgets or mean latencies.
+// budgets.
 inline constexpr double kFewSamples = 8;
 inline constexpr double kLongRound = 2;
 // Bounds the time that one estimate takes with heavy tails.
@@ -88,8 +88,10 @@ inline constexpr double kWanting = .05;
 // by the clock, if nothing was ever answered: a share of the budget, but enough
 // for an answer to come.  Up to kBlindLimit.
 inline double LeastSilence(double budget) { return std::max(budget / 32, .01); }
-inline constexpr double kMissing = 4;
 inline constexpr double kBlindLimit = 1024;
+// A drain is given up when nothing was answered for so many times what all that
+// was at work would have taken.
+inline constexpr double kMissing = 4;
 // While cruising, more is known: so many budgets without an answer are needed
 // for a new search.
 inline constexpr double kLongSilence = 1;
