@@ -35,6 +35,12 @@ double GoodOf(const LawInput& input) {
   return static_cast<double>(input.completions - input.late);
 }
 
+// What of `throughput` came in time.
+double InTime(const LawInput& input, double throughput) {
+  return throughput * GoodOf(input) /
+         static_cast<double>(std::max<int64_t>(1, input.completions));
+}
+
 }  // namespace
 
 // --- Search
@@ -74,9 +80,7 @@ LimitLaw::Mode LimitLaw::Next(Search search, const LawInput& input, Instant now,
   if (!RoundIsOver(input, now)) return RaiseEarly(search, input, now);
   events.round = true;
   const bool first = search.level <= 0;
-  const double good =
-      throughput * GoodOf(input) /
-      static_cast<double>(std::max<int64_t>(1, input.completions));
+  const double good = InTime(input, throughput);
   if (IsInVain(input, now)) {
     // Too many are at work, or so few that those which are quick have to wait
     // for others.  Trying more first costs nothing: all is in vain anyway.
@@ -348,9 +352,7 @@ bool LimitLaw::IsInVain(const LawInput& input, Instant now) const {
 LimitLaw::Mode LimitLaw::Retreat(const LawInput& input, Instant now,
                                  LawEvents& events) {
   const double throughput = Throughput(input, now);
-  const double good =
-      throughput * GoodOf(input) /
-      static_cast<double>(std::max<int64_t>(1, input.completions));
+  const double good = InTime(input, throughput);
   const double in_time = throughput * budget * kServiceShare;
   const double half = limit / 2;
   return StartDrain(
